@@ -1,9 +1,10 @@
 """How soon a change is noticed: `cg.monitor` beside ADWIN and PITMonitor on river's FriedmanDrift.
 
-Gradient boosting with normal noise is fitted to rows before; the function changes 2,000 rows after.
-It takes packages that condgof does not: pip install river pitmon scikit-learn
+Gradient boosting with normal noise is fitted to rows before; the function changes 2,000
+rows after. It takes packages that condgof does not: pip install river pitmon scikit-learn
 
-    python benchmarks/drift.py [streams]    # prints the table of docs/monitoring.md: 100, four minutes
+    python benchmarks/drift.py [streams]    # prints the table of docs/monitoring.md: 100,
+    four minutes
 """
 
 import sys
@@ -28,10 +29,14 @@ def stream(kind, seed):
     start = FIT + SPREAD
     at = start + BEFORE
     places = (at, at + 5_000, at + 6_000) if kind == "lea" else (at, at + 5_000)
-    data = FriedmanDrift(drift_type=kind, position=places, transition_window=DRIFTS[kind], seed=seed)
+    data = FriedmanDrift(
+        drift_type=kind, position=places, transition_window=DRIFTS[kind], seed=seed
+    )
     table = np.array([[*x.values(), y] for x, y in data.take(at + AFTER)])
     x, y = table[:, :-1], table[:, -1]
-    model = HistGradientBoostingRegressor(max_iter=150, random_state=0).fit(x[:FIT], y[:FIT])
+    model = HistGradientBoostingRegressor(max_iter=150, random_state=0).fit(
+        x[:FIT], y[:FIT]
+    )
     spread = np.std(y[FIT:start] - model.predict(x[FIT:start]))
     return x[start:], y[start:], model.predict(x[start:]), spread
 
@@ -65,7 +70,8 @@ def trial(kind, seed):
 def main():
     streams = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     print(
-        "| drift | detector | before it | found after it | median delay, rows |\n|---|---|---|---|---|"
+        "| drift | detector | before it | found after it | median delay, rows"
+        " |\n|---|---|---|---|---|"
     )
     for kind in DRIFTS:
         found = [trial(kind, seed) for seed in range(streams)]
@@ -74,7 +80,10 @@ def main():
             late = times[(times > BEFORE) & np.isfinite(times)] - BEFORE
             delay = f"{np.median(late):.0f}" if len(late) else "–"
             early = (times <= BEFORE).sum()
-            print(f"| {kind} | {name} | {early} | {len(late)} of {streams} | {delay} |", flush=True)
+            print(
+                f"| {kind} | {name} | {early} | {len(late)} of {streams} | {delay} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,11 @@ OLD = str(HERE.parent / ".venv" / "bench01" / "bin" / "python")
 
 def measure(task, python=sys.executable):
     """Run a task of `TASKS` in a process of its own: best times of five, and peak memory it added."""
-    env = {name: value for name, value in os.environ.items() if python != OLD or name != "PYTHONPATH"}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if python != OLD or name != "PYTHONPATH"
+    }
     command = [python, __file__, "--task", task]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
     return json.loads(out.stdout.splitlines()[-1])
@@ -272,7 +276,9 @@ def task_composite(statistic, n, refits=20):
 
     _, x, y = sample("qgm", n)
     fit = cg.fits.ols()
-    return lambda: cg.composite(fit, x, y, statistic=statistic, n_boot=refits, rng=0, engine=1)
+    return lambda: cg.composite(
+        fit, x, y, statistic=statistic, n_boot=refits, rng=0, engine=1
+    )
 
 
 def task_composite_loop(statistic, n, refits=20):
@@ -350,7 +356,9 @@ def network_scores(n, whole):
     import condgof as cg
 
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.Tanh(), torch.nn.Linear(64, 100))
+    net = torch.nn.Sequential(
+        torch.nn.Linear(2, 64), torch.nn.Tanh(), torch.nn.Linear(64, 100)
+    )
 
     def mixture(x, family):
         weights, means, spread = net(x).split([20, 40, 40], dim=1)
@@ -362,7 +370,11 @@ def network_scores(n, whole):
     x, y = np.random.default_rng(0).normal(size=(2, n, 2))
     small = x[:100], y[:100]
     model(small[0]).score(small[1])  # what torch loads the first time is not the batch's
-    return (lambda: cg.scores(model, x, y)) if whole == "sample" else (lambda: model(x).score(y))
+    return (
+        (lambda: cg.scores(model, x, y))
+        if whole == "sample"
+        else (lambda: model(x).score(y))
+    )
 
 
 def task_dependent(test, n, said):
@@ -386,7 +398,12 @@ def task_dependent(test, n, said):
 
 DEPENDENT = {
     f"{test}-{said}-{n}": (test, n, said)
-    for test, n in (("kcsd", 5000), ("adaptive", 1500), ("kcsd", 50_000), ("adaptive", 100_000))
+    for test, n in (
+        ("kcsd", 5000),
+        ("adaptive", 1500),
+        ("kcsd", 50_000),
+        ("adaptive", 100_000),
+    )
     for said in ("rows", "blocks", "groups")
 }
 
@@ -496,7 +513,9 @@ def run_task(name):
 
 def show(title, rows, baseline):
     print(f"\n### {title}\n")
-    print("| what | seconds | peak memory added (MB) | times faster | share of its memory |")
+    print(
+        "| what | seconds | peak memory added (MB) | times faster | share of its memory |"
+    )
     print("|---|---|---|---|---|")
     found = {name: measure(name) for name in rows}
     base = found[baseline]
@@ -516,19 +535,37 @@ def seconds_of(*rows):
 
 def bench_exact():
     dense, exact = alternately("dense", "exact")
-    print("\n### KCSD beside the textbook: dense float32, a product a draw; seconds (of processor)\n")
+    print(
+        "\n### KCSD beside the textbook: dense float32, a product a draw; seconds (of"
+        " processor)\n"
+    )
     print(CLAIMS)
     ratio = dense["seconds"] / exact["seconds"]
     claim("exact, n = 5000, m = 500: dense / it", seconds_of(dense, exact), ratio, least=10)
     share = exact["megabytes"] / dense["megabytes"]
-    claim("its memory", f"{dense['megabytes']:.0f} MB, {exact['megabytes']:.0f} MB", share, most=0.25)
+    claim(
+        "its memory",
+        f"{dense['megabytes']:.0f} MB, {exact['megabytes']:.0f} MB",
+        share,
+        most=0.25,
+    )
 
 
 def bench_versions():
     """Processor time beside version 0.1, the two in turn, and of `check` beside `adaptive`."""
-    print("\n### Beside version 0.1: processor seconds of both, three columns of x, (mean, std)\n")
+    print(
+        "\n### Beside version 0.1: processor seconds of both, three columns of x, (mean,"
+        " std)\n"
+    )
     print(CLAIMS)
-    for n, least in ((300, 0.5), (3000, 3), (10_000, 6), (30_000, 6), (10**5, 4), (10**6, 4)):
+    for n, least in (
+        (300, 0.5),
+        (3000, 3),
+        (10_000, 6),
+        (30_000, 6),
+        (10**5, 4),
+        (10**6, 4),
+    ):
         name = f"adaptive-of-{n}"
         old, now = alternately((name, OLD), name, rounds=1 if n == 10**6 else 3)
         shown = f"{old['processor']:.3g}, {now['processor']:.3g}"
@@ -540,7 +577,9 @@ def bench_versions():
         ratio = check["processor"] / test["processor"]
         claim(f"check / adaptive, n = {n:,}", shown, ratio, most=1.5)
     old, now = alternately(("digits", OLD), "digits", rounds=1)
-    claim("check, 900 × 64, 10 classes: seconds", seconds_of(old, now), now["seconds"], most=5)
+    claim(
+        "check, 900 × 64, 10 classes: seconds", seconds_of(old, now), now["seconds"], most=5
+    )
 
 
 def bench_separable(n=4000, m=5000):
@@ -553,17 +592,40 @@ def bench_separable(n=4000, m=5000):
     x, wide = rng.normal(size=(n, 10)), rng.normal(size=(n, 30))
     mean = np.column_stack([x[:, 0], x[:, 1] * x[:, 2], x.sum(axis=1)])
     samples = {name: (*sample(name, n), 0.005) for name in ("lgm", "hgm", "qgm")}
-    samples["d_x = 10, d_y = 3"] = ((mean, np.ones((n, 3))), x, mean + rng.normal(size=(n, 3)), 0.01)
-    samples["d_x = 30"] = ((wide[:, 0], np.ones(n)), wide, wide[:, 0] + rng.normal(size=n), None)
-    print(f"\n### The separable sum beside the exact one: kcsd, n = {n:,}, {m:,} draws, the same seed\n")
-    print(f"Differences: of statistics in null standard deviations, of p-values.\n\n{CLAIMS}")
+    samples["d_x = 10, d_y = 3"] = (
+        (mean, np.ones((n, 3))),
+        x,
+        mean + rng.normal(size=(n, 3)),
+        0.01,
+    )
+    samples["d_x = 30"] = (
+        (wide[:, 0], np.ones(n)),
+        wide,
+        wide[:, 0] + rng.normal(size=n),
+        None,
+    )
+    print(
+        f"\n### The separable sum beside the exact one: kcsd, n = {n:,}, {m:,} draws, the"
+        " same seed\n"
+    )
+    print(
+        f"Differences: of statistics in null standard deviations, of p-values.\n\n{CLAIMS}"
+    )
     for name, (model, x, y, most) in samples.items():
         options = {"n_boot": m, "rng": 0}
-        exact, low = (cg.kcsd(model, x, y, solver=s, **options) for s in ("exact", "lowrank"))
+        exact, low = (
+            cg.kcsd(model, x, y, solver=s, **options) for s in ("exact", "lowrank")
+        )
         draws = exact.null_distribution, low.null_distribution
         apart = abs(low.statistic - exact.statistic) / draws[0].std()
-        claim(f"{name}: statistic", f"{exact.statistic:.5g}, {low.statistic:.5g}", apart, most=most)
-        # Other draws of the same null have p-values that differ by chance: three standard errors more.
+        claim(
+            f"{name}: statistic",
+            f"{exact.statistic:.5g}, {low.statistic:.5g}",
+            apart,
+            most=most,
+        )
+        # Other draws of the same null have p-values that differ by chance: three standard
+        # errors more.
         same = np.corrcoef(*draws)[0, 1] > 0.9
         p = exact.pvalue
         noise = 0.0 if same else 3 * np.sqrt(2 * p * (1 - p) / m)
@@ -571,7 +633,9 @@ def bench_separable(n=4000, m=5000):
         within = None if most is None else round(0.01 + noise, 4)
         claim(label, f"{p:.4f}, {low.pvalue:.4f}", abs(low.pvalue - p), most=within)
         said = {
-            key: low.details[key] for key in ("precision", "landmarks", "notes") if key in low.details
+            key: low.details[key]
+            for key in ("precision", "landmarks", "notes")
+            if key in low.details
         }
         print(f"| {name}: the result says | {said} | | | |", flush=True)
 
@@ -609,7 +673,9 @@ def bench_power(trials=100):
         rows = np.random.default_rng(trial).permutation(1500)
         train, test, s = rows[:450], rows[450:], cg.scores(model, x, y)
         part = x[train], y[train], s[train]
-        v, sigma_x, sigma_y, _ = adam_fscd(*part, x[train[:5]], median(x[train]), median(y[train]))
+        v, sigma_x, sigma_y, _ = adam_fscd(
+            *part, x[train[:5]], median(x[train]), median(y[train])
+        )
         found["adam"] += cg.fscd(
             model, x[test], y[test], locations=v, kernel_x=cg.Gaussian(sigma_x),
             kernel_y=cg.Gaussian(sigma_y), n_boot=500, rng=trial,
@@ -629,12 +695,24 @@ def bench_scale():
     print("\n### Scale: kcsd, d_x = d_y = 2; seconds (of processor)\n")
     print(CLAIMS)
     share = memory["seconds"] / dense["seconds"]
-    claim("1e6 rows / textbook, n = 5000, m = 500", seconds_of(memory, dense), share, most=0.35)
+    claim(
+        "1e6 rows / textbook, n = 5000, m = 500",
+        seconds_of(memory, dense),
+        share,
+        most=0.35,
+    )
     ratio = seven["seconds"] / memory["seconds"]
-    claim("1e7 rows of Parquet / 1e6 in memory", seconds_of(seven, memory), ratio, most=10.5)
+    claim(
+        "1e7 rows of Parquet / 1e6 in memory", seconds_of(seven, memory), ratio, most=10.5
+    )
     claim("its memory: GB", f"{seven['peak']:.0f} MB", seven["peak"] / 1024, most=1)
     slope = math.log10(seven["seconds"] / five["seconds"]) / 2
-    claim("slope of log time, 1e5 to 1e7 rows of Parquet", seconds_of(five, seven), slope, most=1.1)
+    claim(
+        "slope of log time, 1e5 to 1e7 rows of Parquet",
+        seconds_of(five, seven),
+        slope,
+        most=1.1,
+    )
 
 
 def bench_taxi_size():
@@ -687,9 +765,15 @@ def bench_check(n=1_000_000):
         """Least time of two runs, and least processor time, which other jobs change less."""
         runs = []
         for _ in range(2):
-            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            before, start = (
+                resource.getrusage(resource.RUSAGE_CHILDREN),
+                time.perf_counter(),
+            )
             subprocess.run(command, capture_output=True, check=True)
-            wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+            wall, after = (
+                time.perf_counter() - start,
+                resource.getrusage(resource.RUSAGE_CHILDREN),
+            )
             used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             runs.append((wall, used))
         return [min(column) for column in zip(*runs, strict=True)]
@@ -698,27 +782,43 @@ def bench_check(n=1_000_000):
     rows = {
         "Python: cg.check on cg.scan": seconds([sys.executable, "-c", script]),
         "condgof check": seconds(program),
-        "condgof check --report": seconds([*program, "--report", str(path.with_suffix(".html"))]),
+        "condgof check --report": seconds(
+            [*program, "--report", str(path.with_suffix(".html"))]
+        ),
     }
     base = next(iter(rows.values()))
-    print(f"\n### condgof check beside cg.check, {n:,} rows of Parquet, mean and std columns\n")
     print(
-        "| what | seconds | times cg.check | processor seconds | times cg.check |\n|---|---|---|---|---|"
+        f"\n### condgof check beside cg.check, {n:,} rows of Parquet, mean and std"
+        " columns\n"
+    )
+    print(
+        "| what | seconds | times cg.check | processor seconds | times cg.check"
+        " |\n|---|---|---|---|---|"
     )
     for label, (wall, used) in rows.items():
-        print(f"| {label} | {wall:.3g} | {wall / base[0]:.2f} | {used:.3g} | {used / base[1]:.2f} |")
+        print(
+            f"| {label} | {wall:.3g} | {wall / base[0]:.2f} | {used:.3g} |"
+            f" {used / base[1]:.2f} |"
+        )
 
 
 def bench_dependence():
     """What signs of blocks and of groups cost beside signs of rows."""
-    print("\n### Signs of rows, of blocks (of 10) and of groups (of 20): seconds, 1,000 draws\n")
+    print(
+        "\n### Signs of rows, of blocks (of 10) and of groups (of 20): seconds, 1,000"
+        " draws\n"
+    )
     print("| test | n | rows | blocks | groups | blocks / rows | groups / rows |")
     print("|---|---|---|---|---|---|---|")
     for test, n in dict.fromkeys((test, n) for test, n, _ in DEPENDENT.values()):
         rows, blocks, groups = (
-            measure(f"{test}-{said}-{n}")["seconds"] for said in ("rows", "blocks", "groups")
+            measure(f"{test}-{said}-{n}")["seconds"]
+            for said in ("rows", "blocks", "groups")
         )
-        shown = f"{rows:.3g} | {blocks:.3g} | {groups:.3g} | {blocks / rows:.2f} | {groups / rows:.2f}"
+        shown = (
+            f"{rows:.3g} | {blocks:.3g} | {groups:.3g} | {blocks / rows:.2f} |"
+            f" {groups / rows:.2f}"
+        )
         print(f"| {test} | {n:,} | {shown} |", flush=True)
 
 
@@ -737,8 +837,14 @@ def bench_compare():
 
 def bench_composite():
     """A replicate of `composite`: draw, refit a line, evaluate the statistic; one core."""
-    print("\n### composite: milliseconds a replicate, a line fitted by least squares, one core\n")
-    print("| statistic | n | loop of whole tests | composite | times faster |\n|---|---|---|---|---|")
+    print(
+        "\n### composite: milliseconds a replicate, a line fitted by least squares, one"
+        " core\n"
+    )
+    print(
+        "| statistic | n | loop of whole tests | composite | times faster"
+        " |\n|---|---|---|---|---|"
+    )
     for statistic in ("kcsd", "adaptive"):
         for n in (100, 1000):
             slow = measure(f"composite-{statistic}-loop-{n}")["seconds"]
@@ -755,8 +861,8 @@ def bench_discrete():
     for name, (test, n, count) in DISCRETE.items():
         row = measure(name)
         print(
-            f"| {test} | {n:,} | {count:,} | {row['seconds']:.3g} | {8 * n * count / 2**20:.0f} "
-            f"| {row['megabytes']:.0f} |",
+            f"| {test} | {n:,} | {count:,} | {row['seconds']:.3g} |"
+            f" {8 * n * count / 2**20:.0f} | {row['megabytes']:.0f} |",
             flush=True,
         )
 
@@ -764,9 +870,17 @@ def bench_discrete():
 def bench_torch_scores():
     """Memory of scoring 1e6 rows with a network: the arrays, one batch, and little else."""
     arrays = 3 * 16e6 / 2**20  # x, y and scores: two columns of doubles each
-    print("\n### Scores of 1e6 rows from a torch mixture density network (20 components, d_y = 2)\n")
-    print(f"x, y and the scores take {arrays:.0f} MB. Beyond x and y, which are there before:\n")
-    print("| what | seconds | memory added (MB) | (it and x and y, less one batch) / arrays |")
+    print(
+        "\n### Scores of 1e6 rows from a torch mixture density network (20 components, d_y"
+        " = 2)\n"
+    )
+    print(
+        f"x, y and the scores take {arrays:.0f} MB. Beyond x and y, which are there"
+        " before:\n"
+    )
+    print(
+        "| what | seconds | memory added (MB) | (it and x and y, less one batch) / arrays |"
+    )
     print("|---|---|---|---|")
     for whole, batch, label in (
         ("torch-scores", "torch-batch", "mixture of normals, closed form"),
@@ -777,8 +891,13 @@ def bench_torch_scores():
         one, row = (sorted((measure(task) for _ in range(3)), key=lambda r: r["megabytes"])[1]
                     for task in (batch, whole))  # fmt: skip
         share = (row["megabytes"] - one["megabytes"] + arrays * 2 / 3) / arrays
-        print(f"| one batch of 8,192 rows | {one['seconds']:.3g} | {one['megabytes']:.0f} | |")
-        print(f"| {label} | {row['seconds']:.3g} | {row['megabytes']:.0f} | {share:.2f} |", flush=True)
+        print(
+            f"| one batch of 8,192 rows | {one['seconds']:.3g} | {one['megabytes']:.0f} | |"
+        )
+        print(
+            f"| {label} | {row['seconds']:.3g} | {row['megabytes']:.0f} | {share:.2f} |",
+            flush=True,
+        )
 
 
 def bench_monitor():
@@ -790,16 +909,31 @@ def bench_monitor():
         seconds = row["processor"] * 1e6 / n
         measured = f"{seconds:.3g} s, {row['megabytes']:.0f} MB added"
         if batch == 1:
-            claim(f"1e6 rows one by one, 100 times what {n:,} take", measured, seconds, most=60)
+            claim(
+                f"1e6 rows one by one, 100 times what {n:,} take",
+                measured,
+                seconds,
+                most=60,
+            )
         else:
-            claim(f"1e6 rows in batches of {batch:,}, {columns} columns", measured, seconds, most=60)
+            claim(
+                f"1e6 rows in batches of {batch:,}, {columns} columns",
+                measured,
+                seconds,
+                most=60,
+            )
 
 
 def bench_import():
     def seconds(statement):
-        code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+        code = (
+            f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter()"
+            " - t)"
+        )
         runs = [
-            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            )
             for _ in range(9)
         ]
         return min(float(run.stdout) for run in runs)

@@ -64,7 +64,9 @@ def adam_fscd(x, y, scores, locations, sigma_x, sigma_y, steps=200, rate=0.05):
         h = torch.exp(-square * precision / 2) * (
             s @ s.T - precision * cross + d_y * precision - square * precision**2
         )
-        f = torch.exp(-((x[:, None, :] - v[None, :, :]) ** 2).sum(dim=2) * torch.exp(-2 * log_x) / 2)
+        f = torch.exp(
+            -((x[:, None, :] - v[None, :, :]) ** 2).sum(dim=2) * torch.exp(-2 * log_x) / 2
+        )
         means = (off * h * (f @ f.T) / (len(v) * d_y)).sum(dim=1) / (n - 1)
         value = means.mean() / (2 * means.std() + 1e-6)
         (-value).backward()

@@ -46,7 +46,8 @@ templates_path = ["_templates"]
 autosummary_generate = True
 # Names that differ by case only are one file on some systems.
 autosummary_filename_map = {
-    f"condgof.{name}": f"condgof.{name}-class" for name in ("Check", "Monitor", "study.Problem")
+    f"condgof.{name}": f"condgof.{name}-class"
+    for name in ("Check", "Monitor", "study.Problem")
 }
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

@@ -1,7 +1,8 @@
 """Pictures of reports: python docs/screenshots.py writes docs/images/report-*.png.
 
-Three reports on simulated data (a continuous y, classes, counts), light and dark, on a wide screen and
-on a phone; and the top of the first, for the README. Needs chromium, playwright, pandas and pillow.
+Three reports on simulated data (a continuous y, classes, counts), light and dark, on a wide
+screen and on a phone; and the top of the first, for the README. Needs chromium, playwright,
+pandas and pillow.
 """
 
 import io
@@ -49,19 +50,29 @@ def continuous(rng):
     line = 60 + 12 * school + 0.4 * (x["age"] - 18)
     middle = x["age"].between(34, 49) & x["married"]
     noise = 14 * np.where(school == 3, 1.7, 0.8) * rng.standard_normal(len(x))
-    return (line, np.full(len(x), 14.0)), x, pd.Series(line + 9 * middle + noise, name="wage")
+    return (
+        (line, np.full(len(x), 14.0)),
+        x,
+        pd.Series(line + 9 * middle + noise, name="wage"),
+    )
 
 
 def classes(rng):
     """A classifier that is too sure of old people."""
     x = people(2000, rng)
-    logits = np.column_stack([0.03 * (x["age"] - 50), np.log(x["distance"]) - 1.5, 0.5 * x["married"]])
+    logits = np.column_stack(
+        [0.03 * (x["age"] - 50), np.log(x["distance"]) - 1.5, 0.5 * x["married"]]
+    )
     logits += rng.standard_normal(logits.shape)
     sure = logits * np.where(x["age"] > 60, 2.5, 1.0)[:, None]
     truth, said = (np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for v in (logits, sure))
     names = np.array(["bus", "car", "train"])
     y = names[np.minimum((truth.cumsum(axis=1) < rng.random((len(x), 1))).sum(axis=1), 2)]
-    return cg.probabilities(said, classes=names.tolist()), x, pd.Series(y, name="travels by")
+    return (
+        cg.probabilities(said, classes=names.tolist()),
+        x,
+        pd.Series(y, name="travels by"),
+    )
 
 
 def counts(rng):
@@ -81,7 +92,9 @@ def clip_of(width, height):
 def write(name, picture):
     """Write a PNG of few colours."""
     out = io.BytesIO()
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(out, "PNG", optimize=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(
+        out, "PNG", optimize=True
+    )
     path = IMAGES / f"{name}.png"
     path.write_bytes(out.getvalue())
     sys.stdout.write(f"{path} {len(out.getvalue()) // 1000} kB\n")
@@ -99,7 +112,9 @@ def main():
             page.write_text(cg.check(model, x, y, rng=0).to_html(), encoding="utf-8")
             for theme in ("light", "dark"):
                 for width, height in SCREENS.items():
-                    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+                    tab = browser.new_page(
+                        viewport={"width": width, "height": 900}, color_scheme=theme
+                    )
                     tab.goto(page.as_uri())
                     if width > 1000 and make is continuous:
                         write(
@@ -110,7 +125,9 @@ def main():
                         tab.locator(".open").first.click()
                         tab.mouse.move(2, 2)
                     whole = tab.evaluate("document.documentElement.scrollHeight")
-                    picture = tab.screenshot(clip=clip_of(width, min(height, whole)), full_page=True)
+                    picture = tab.screenshot(
+                        clip=clip_of(width, min(height, whole)), full_page=True
+                    )
                     write(f"report-{make.__name__}-{theme}-{width}", picture)
                     tab.close()
         browser.close()

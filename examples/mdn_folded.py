@@ -1,7 +1,8 @@
 """A mixture density network on a folded problem: one x, several y.
 
-Seen from the side, y goes up, turns back and goes up again, so that at x near 0.5 there are three
-branches. A single Gaussian smears over them; a mixture follows. Both are tested on new data.
+Seen from the side, y goes up, turns back and goes up again, so that at x near 0.5 there are
+three branches. A single Gaussian smears over them; a mixture follows. Both are tested on
+new data.
 
     pip install 'condgof[torch]'
     python examples/mdn_folded.py
@@ -35,7 +36,10 @@ def main(n, epochs=60):
         result = cg.adaptive(model, new_x, new_logit, n_boot=200, rng=0)
         law = model(new_x)
         fit = law.log_prob(new_logit).mean()
-        print(f"{components:2} components: log-likelihood {fit:6.3f}, p-value {result.pvalue:.3f}")
+        print(
+            f"{components:2} components: log-likelihood {fit:6.3f}, p-value"
+            f" {result.pvalue:.3f}"
+        )
         at = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
         u = law.normal_scores(new_logit)  # standard normal, where the model is right
         criterion = cg.power_criterion(cg.from_scores(-u), new_x, u, at=at, rng=0)

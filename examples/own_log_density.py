@@ -1,7 +1,7 @@
 """Your own log-density, up to a constant that may depend on x: nothing else is needed.
 
-Speeds of cars y given the wetness of the road x. The model says p(y|x) ∝ exp(-|y - v(x)|³): flatter at
-the top than a normal and with lighter tails. Nobody has to integrate it to 1.
+Speeds of cars y given the wetness of the road x. The model says p(y|x) ∝ exp(-|y - v(x)|³):
+flatter at the top than a normal and with lighter tails. Nobody has to integrate it to 1.
 """
 
 import os
@@ -31,7 +31,10 @@ samples = {
 }
 for name, y in samples.items():
     result = cg.kcsd(model, x, y, rng=1)
-    print(f"{name}: p-value {result.pvalue:.4f}", "(rejected)" if result.reject() else "(fits)")
+    print(
+        f"{name}: p-value {result.pvalue:.4f}",
+        "(rejected)" if result.reject() else "(fits)",
+    )
 
 at = np.linspace(0, 1, 5)
 print("where the last one fails (power criterion at x = 0, ¼, ½, ¾, 1):")

@@ -2,8 +2,9 @@
 
     pip install condgof
 
-A Bayesian linear regression has its posterior in closed form, so that this example needs no sampler.
-With PyMC pass the result of ``pm.sample_posterior_predictive`` as it is: ``cg.check(idata, x, y)``.
+A Bayesian linear regression has its posterior in closed form, so that this example needs no
+sampler. With PyMC pass the result of ``pm.sample_posterior_predictive`` as it is:
+``cg.check(idata, x, y)``.
 """
 
 import numpy as np
@@ -25,7 +26,9 @@ def posterior_predictive(x, y, x_new, draws, rng):
 rng = np.random.default_rng(0)
 worlds = {
     "a straight line": lambda x: 1 + 2 * x + rng.normal(size=len(x)),
-    "noise that grows with x": lambda x: 1 + 2 * x + (0.4 + 0.6 * x) * rng.normal(size=len(x)),
+    "noise that grows with x": lambda x: (
+        1 + 2 * x + (0.4 + 0.6 * x) * rng.normal(size=len(x))
+    ),
 }
 for name, world in worlds.items():
     x, x_new = rng.uniform(0, 2, 1500), rng.uniform(0, 2, 400)

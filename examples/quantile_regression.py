@@ -33,12 +33,17 @@ line = smf.quantreg("rent ~ size", x.assign(rent=y))
 linear = np.column_stack([line.fit(q=q).predict(x_test) for q in levels])
 boosted = np.column_stack(
     [
-        HistGradientBoostingRegressor(loss="quantile", quantile=q, max_iter=60, random_state=0)
+        HistGradientBoostingRegressor(
+            loss="quantile", quantile=q, max_iter=60, random_state=0
+        )
         .fit(x, y)
         .predict(x_test)
         for q in levels
     ]
 )
-for name, predicted in {"linear, size alone": linear, "boosted, size and centre": boosted}.items():
+for name, predicted in {
+    "linear, size alone": linear,
+    "boosted, size and centre": boosted,
+}.items():
     law = cg.from_quantiles(predicted, levels)
     print(f"{name}:\n{cg.check(law, x_test, y_test, rng=1)}\n")

@@ -2,7 +2,8 @@
 
     pip install 'condgof[sklearn]'
 
-The noise of these data grows with x, and the Gaussian process believes that it is the same everywhere.
+The noise of these data grows with x, and the Gaussian process believes that it is the same
+everywhere.
 """
 
 import numpy as np
@@ -27,13 +28,17 @@ for grows in (False, True):
     process = GaussianProcessRegressor(1.0 * RBF(0.5) + WhiteKernel(0.1))
     fitted = make_pipeline(StandardScaler(), process).fit(x, y)
 
-    # Test on rows that the model was not fitted on, and on fewer: a test on as many would find the
-    # error of the estimates, which is there in every fitted model.
+    # Test on rows that the model was not fitted on, and on fewer: a test on as many would
+    # find the error of the estimates, which is there in every fitted model.
     x_test, y_test = draw(100, rng, grows=grows)
     result = cg.adaptive(fitted, x_test, y_test, rng=0)
-    print(f"noise that {'grows' if grows else 'is the same'}: Gaussian process, p = {result.pvalue:.3f}")
+    print(
+        f"noise that {'grows' if grows else 'is the same'}: Gaussian process, p ="
+        f" {result.pvalue:.3f}"
+    )
 
-# A regressor without error bars needs a residual scale; out-of-fold residuals give an honest one.
+# A regressor without error bars needs a residual scale; out-of-fold residuals give an
+# honest one.
 forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=0)
 model = cg.models.residual_scale_by_cv(forest, x, y, rng=0)
 print(f"the same noise for a random forest (std {model.std[0]:.2f}):")

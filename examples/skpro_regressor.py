@@ -2,7 +2,8 @@
 
     pip install 'condgof[skpro]'
 
-The noise is Laplace's, which has heavier tails than the normal one, and its scale grows with the dose.
+The noise is Laplace's, which has heavier tails than the normal one, and its scale grows
+with the dose.
 """
 
 import numpy as np

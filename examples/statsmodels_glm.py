@@ -2,8 +2,9 @@
 
     pip install 'condgof[statsmodels]'
 
-Spending on food grows with income, and so does its spread. Least squares with one spread for all cannot
-say that; a Gamma model, whose standard deviation is a share of the mean, can.
+Spending on food grows with income, and so does its spread. Least squares with one spread
+for all cannot say that; a Gamma model, whose standard deviation is a share of the mean,
+can.
 """
 
 import numpy as np
@@ -18,9 +19,13 @@ train, test = frame.iloc[order[:120]], frame.iloc[order[120:]]
 
 models = {
     "least squares": smf.ols("foodexp ~ income", train).fit(),
-    "Gamma GLM": smf.glm(
-        "foodexp ~ np.log(income)", train, family=sm.families.Gamma(sm.families.links.Log())
-    ).fit(),
+    "Gamma GLM": (
+        smf.glm(
+            "foodexp ~ np.log(income)",
+            train,
+            family=sm.families.Gamma(sm.families.links.Log()),
+        ).fit()
+    ),
 }
 for name, fitted in models.items():
     # The formula finds its columns in x; y is compared on the scale that suits the family.

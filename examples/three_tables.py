@@ -2,8 +2,9 @@
 
     pip install 'condgof[sklearn,statsmodels]'
 
-One half of the rows trains, up to 3,000 others are checked. (Rows of "randhie" are years of people, who
-have no number there, so that its p-values are somewhat too small; else ``groups="person"``.)
+One half of the rows trains, up to 3,000 others are checked. (Rows of "randhie" are years of
+people, who have no number there, so that its p-values are somewhat too small; else
+``groups="person"``.)
 """
 
 import numpy as np
@@ -22,13 +23,19 @@ PLAIN = {  # each kind of number on some rows of report.frame()
     "spread": lambda rows, f: rows.z.std(),
     "skew": lambda rows, f: (rows.pit > 0.95).mean() - (rows.pit < 0.05).mean(),
     "tails": lambda rows, f: (abs(rows.z) > 2.5758).mean(),
-    "coverage": lambda rows, f: (abs(rows.z) <= {"50%": 0.67449, "90%": 1.64485}[f.label]).mean(),
+    "coverage": (
+        lambda rows, f: (abs(rows.z) <= {"50%": 0.67449, "90%": 1.64485}[f.label]).mean()
+    ),
 }
 
 
 def halves(table, y):
     order, half = np.random.default_rng(0).permutation(len(table)), len(table) // 2
-    return table.iloc[order[:half]], table.iloc[order[half:][:3000]], list(table.columns.drop(y))
+    return (
+        table.iloc[order[:half]],
+        table.iloc[order[half:][:3000]],
+        list(table.columns.drop(y)),
+    )
 
 
 def tell(name, report):
@@ -48,12 +55,20 @@ law = cg.probabilities(fit.predict(b).to_numpy(), ["no", "yes"])
 affair = b.affairs.gt(0).map({False: "no", True: "yes"}).rename("affair")
 tell("fair: an affair? Logistic regression", cg.check(law, b[x], affair, rng=0))
 
-a, b, x = halves(randhie.load_pandas().data, "mdvis")  # 10.57626 diseases: a number that was filled in?
+a, b, x = halves(
+    randhie.load_pandas().data, "mdvis"
+)  # 10.57626 diseases: a number that was filled in?
 fit = smf.negativebinomial(f"mdvis ~ {' + '.join(x)}", a).fit(disp=0, maxiter=200)
 tell("randhie: visits to a doctor. Negative binomial", cg.check(fit, b[x], b.mdvis, rng=0))
 
 a, b, x = halves(load_diabetes(as_frame=True, scaled=False).frame, "target")
 forest = RandomForestRegressor(200, random_state=0, oob_score=True).fit(a[x], a.target)
-for how, fitted in {"training": forest.predict(a[x]), "out-of-bag": forest.oob_prediction_}.items():
+for how, fitted in {
+    "training": forest.predict(a[x]),
+    "out-of-bag": forest.oob_prediction_,
+}.items():
     law = (forest.predict(b[x]), np.full(len(b), np.std(a.target - fitted)))
-    tell(f"diabetes: forest, one spread from {how} residuals", cg.check(law, b[x], b.target, rng=0))
+    tell(
+        f"diabetes: forest, one spread from {how} residuals",
+        cg.check(law, b[x], b.target, rng=0),
+    )

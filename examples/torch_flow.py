@@ -1,7 +1,8 @@
 """A normalising flow in torch: trained for seconds, tested on data it has not seen.
 
-The flow maps y to a standard normal, z = sinh(a · asinh((y - m) / s) - b) with m, s, a, b from a network
-of x: b makes it skewed, a below 1 gives it heavy tails. The data are the more skewed the larger x is.
+The flow maps y to a standard normal, z = sinh(a · asinh((y - m) / s) - b) with m, s, a, b
+from a network of x: b makes it skewed, a below 1 gives it heavy tails. The data are the
+more skewed the larger x is.
 """
 
 import os
@@ -17,7 +18,9 @@ n = int(os.environ.get("CONDGOF_EXAMPLE_ROWS", 4000))
 train_rows, test_rows = slice(0, 3 * n // 4), slice(3 * n // 4, n)
 rng = np.random.default_rng(0)
 x = rng.uniform(-2, 2, (n, 1))
-y = np.sin(2 * x[:, 0]) + 0.5 * np.sinh(np.arcsinh(rng.normal(size=n)) + 0.4 * (x[:, 0] + 2))
+y = np.sin(2 * x[:, 0]) + 0.5 * np.sinh(
+    np.arcsinh(rng.normal(size=n)) + 0.4 * (x[:, 0] + 2)
+)
 
 
 class FlowDistribution:
@@ -34,7 +37,9 @@ class FlowDistribution:
 
     def log_prob(self, y):
         inner = self.a * torch.asinh((y - self.m) / self.s) - self.b
-        slope = torch.log(self.a * torch.cosh(inner)) - 0.5 * torch.log(self.s**2 + (y - self.m) ** 2)
+        slope = torch.log(self.a * torch.cosh(inner)) - 0.5 * torch.log(
+            self.s**2 + (y - self.m) ** 2
+        )
         return self.base.log_prob(torch.sinh(inner)) + slope
 
 

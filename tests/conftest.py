@@ -6,7 +6,8 @@ import os
 
 # Two test processes on two cores: more threads in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# JAX compiles each function for each number of rows, and none of it runs long enough to be optimised.
+# JAX compiles each function for each number of rows, and none of it runs long enough to be
+# optimised.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import numpy as np
@@ -50,6 +51,11 @@ def pytest_terminal_summary(terminalreporter):
 def pytest_sessionfinish(session, exitstatus):
     """In CI a skipped test is a failure: nothing may pass there by not running."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("CI") and reporter and reporter.stats.get("skipped") and exitstatus == 0:
+    if (
+        os.environ.get("CI")
+        and reporter
+        and reporter.stats.get("skipped")
+        and exitstatus == 0
+    ):
         reporter.write_line("skipped tests count as failures in CI", red=True)
         session.exitstatus = 1

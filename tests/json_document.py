@@ -18,7 +18,17 @@ TYPES = {
 
 def problems(value, schema, where="document"):
     """Check a value against the part of JSON Schema that the file uses; list what is wrong."""
-    known = {"$schema", "$defs", "title", "type", "const", "enum", "required", "properties", "items"}
+    known = {
+        "$schema",
+        "$defs",
+        "title",
+        "type",
+        "const",
+        "enum",
+        "required",
+        "properties",
+        "items",
+    }
     assert set(schema) <= known | {"$ref", "anyOf", "additionalProperties"}
     if "$ref" in schema:
         return problems(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], where)
@@ -33,13 +43,20 @@ def problems(value, schema, where="document"):
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(
-        isinstance(value, TYPES[t]) and (t == "boolean" or not isinstance(value, bool)) for t in types
+        isinstance(value, TYPES[t]) and (t == "boolean" or not isinstance(value, bool))
+        for t in types
     ):
         return [*wrong, f"{where} is a {type(value).__name__}, not {types}"]
     if isinstance(value, dict):
-        wrong += [f"{where} lacks {name}" for name in schema.get("required", []) if name not in value]
+        wrong += [
+            f"{where} lacks {name}"
+            for name in schema.get("required", [])
+            if name not in value
+        ]
         for name, item in value.items():
-            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            inner = schema.get("properties", {}).get(
+                name, schema.get("additionalProperties", {})
+            )
             if inner is False:
                 wrong.append(f"{where} has {name}, which is not documented")
             else:

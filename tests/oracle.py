@@ -43,7 +43,9 @@ def stein_h(y, scores, kernel, s):
     for i in range(n):
         for j in range(n):
             value, by_y, by_z, trace = kernel(y[i], y[j], s)
-            h[i, j] = value * scores[i] @ scores[j] + scores[i] @ by_z + scores[j] @ by_y + trace
+            h[i, j] = (
+                value * scores[i] @ scores[j] + scores[i] @ by_z + scores[j] @ by_y + trace
+            )
     return h
 
 
@@ -57,7 +59,9 @@ def u_statistic(matrix):
 
 
 def median_distance(points):
-    distances = [np.linalg.norm(a - b) for i, a in enumerate(points) for b in points[i + 1 :]]
+    distances = [
+        np.linalg.norm(a - b) for i, a in enumerate(points) for b in points[i + 1 :]
+    ]
     return float(np.median(distances))
 
 
@@ -69,9 +73,9 @@ def finite_matrix(x, h, locations, kernel, s, d_y):
 
 def witness(x, h, v, kernel, s, d_y):
     k = gram(x, v[None], kernel, s)[:, 0]
-    return float(sum(k[i] * k[j] * h[i, j] for i in range(len(x)) for j in range(len(x)))) / (
-        d_y * len(x) ** 2
-    )
+    return float(
+        sum(k[i] * k[j] * h[i, j] for i in range(len(x)) for j in range(len(x)))
+    ) / (d_y * len(x) ** 2)
 
 
 def criterion(matrix):
@@ -83,7 +87,9 @@ def criterion(matrix):
 
 def wild_draw(matrix, signs):
     n = len(matrix)
-    total = sum(signs[i] * signs[j] * matrix[i, j] for i in range(n) for j in range(n) if i != j)
+    total = sum(
+        signs[i] * signs[j] * matrix[i, j] for i in range(n) for j in range(n) if i != j
+    )
     return total / (n - 1)
 
 
@@ -135,7 +141,9 @@ def scale_matrices(x, y, scores, sigma_x, x_scales, y_scales):
     matrices = []
     for sigma in sorted(y_scales, reverse=True):
         h = stein_h(y, scores, gaussian, sigma)
-        matrices += [gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)]
+        matrices += [
+            gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)
+        ]
     return matrices
 
 
@@ -163,7 +171,8 @@ def log_mean_exp(values):
 def evidence(statistic, draws):
     """−log(tail probability) of a statistic and of each draw, and the p-value of the statistic.
 
-    The statistic and its draws are treated alike; the largest goes on along an exponential tail.
+    The statistic and its draws are treated alike; the largest goes on along an exponential
+    tail.
     """
     m, both = len(draws), [statistic, *draws]
     tails = [sum(other >= value for other in both) / (m + 1) for value in both]
@@ -171,7 +180,9 @@ def evidence(statistic, draws):
     largest = int(np.argmax(both))
     others = sorted(both[:largest] + both[largest + 1 :])
     top = others[-max(1, round(0.05 * m)) :]
-    values[largest] += (both[largest] - others[-1]) / (np.mean([value - top[0] for value in top]) or 1.0)
+    values[largest] += (both[largest] - others[-1]) / (
+        np.mean([value - top[0] for value in top]) or 1.0
+    )
     return float(values[0]), np.array(values[1:]), tails[0]
 
 
@@ -184,20 +195,29 @@ def family(matrices, signs):
     combined = log_mean_exp(statistics / spread)
     combined_draws = [log_mean_exp(column) for column in (draws / spread[:, None]).T]
     above = (draws >= statistics[:, None]).sum(axis=1)
-    return statistics, (1 + above) / (draws.shape[1] + 1), evidence(combined, combined_draws)
+    return (
+        statistics,
+        (1 + above) / (draws.shape[1] + 1),
+        evidence(combined, combined_draws),
+    )
 
 
 def harmonic(parts, shares):
     """log Σ_i w_i/p_i, of statistics and of draws."""
-    value = np.log(sum(share * np.exp(part[0]) for part, share in zip(parts, shares, strict=True)))
-    draws = np.log(sum(share * np.exp(part[1]) for part, share in zip(parts, shares, strict=True)))
+    value = np.log(
+        sum(share * np.exp(part[0]) for part, share in zip(parts, shares, strict=True))
+    )
+    draws = np.log(
+        sum(share * np.exp(part[1]) for part, share in zip(parts, shares, strict=True))
+    )
     return float(value), draws
 
 
 def centred_h(gram_of_cells, probabilities, cells):
     """h of a discrete y by its definition: l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y').
 
-    `gram_of_cells` (K, K) is l between cells, `probabilities` (n, K), `cells` (n,) those observed.
+    `gram_of_cells` (K, K) is l between cells, `probabilities` (n, K), `cells` (n,) those
+    observed.
     """
     n = len(cells)
     h = np.empty((n, n))
@@ -208,7 +228,11 @@ def centred_h(gram_of_cells, probabilities, cells):
                 gram_of_cells[a, b]
                 - sum(p[c] * gram_of_cells[c, b] for c in range(len(p)))
                 - sum(q[c] * gram_of_cells[a, c] for c in range(len(q)))
-                + sum(p[c] * q[d] * gram_of_cells[c, d] for c in range(len(p)) for d in range(len(q)))
+                + sum(
+                    p[c] * q[d] * gram_of_cells[c, d]
+                    for c in range(len(p))
+                    for d in range(len(q))
+                )
             )
     return h
 
@@ -241,8 +265,9 @@ def kaplan_meier(y, event):
 def kolmogorov_censored(cdf, sample, y, event, rng, draws=200):
     """CondKolmY of gofreg under random censoring, for a model without free parameters: its p-value.
 
-    The statistic is sqrt(n)*sup_t |F_KM(t) - mean_i F(t|x_i)| over the observed times; the null is a
-    parametric bootstrap with times of the model and censoring times of the Kaplan-Meier estimate.
+    The statistic is sqrt(n)*sup_t |F_KM(t) - mean_i F(t|x_i)| over the observed times; the
+    null is a parametric bootstrap with times of the model and censoring times of the
+    Kaplan-Meier estimate.
     """
     n = len(y)
 

@@ -15,7 +15,13 @@ import pytest
 
 import condgof as cg
 from condgof.cli import main
-from condgof.errors import InputError, InputTypeError, ModelError, NumericalError, ShapeError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ModelError,
+    NumericalError,
+    ShapeError,
+)
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -33,7 +39,9 @@ def table(tmp_path, monkeypatch):
     return frame
 
 
-@pytest.mark.parametrize(("n", "c"), [(30, 1e3), (30, 1e5), (300, 1e8), (30, 1e150), (30, 1e300)])
+@pytest.mark.parametrize(
+    ("n", "c"), [(30, 1e3), (30, 1e5), (300, 1e8), (30, 1e150), (30, 1e300)]
+)
 def test_1_a_model_that_is_far_too_sure_is_rejected(n, c):
     rng = np.random.default_rng(1)
     x = rng.normal(size=n)
@@ -94,7 +102,9 @@ def test_what_a_model_raises_is_one_error(test):
         lambda f: cg.from_scipy(lambda x: f()),
     ],
 )
-@pytest.mark.parametrize("error", [StopIteration, ZeroDivisionError, MemoryError, AttributeError])
+@pytest.mark.parametrize(
+    "error", [StopIteration, ZeroDivisionError, MemoryError, AttributeError]
+)
 def test_what_a_function_raises_is_one_error(make, error):
     def fail():
         raise error("mine")
@@ -117,7 +127,9 @@ def test_25_a_dictionary_of_text(table):
     from condgof.sample import Table
 
     text = pa.array(["u", "v"] * (N // 2)).dictionary_encode()
-    pq.write_table(pa.table({**{name: table[name] for name in table}, "c": text}), "t.parquet")
+    pq.write_table(
+        pa.table({**{name: table[name] for name in table}, "c": text}), "t.parquet"
+    )
     assert pa.types.is_dictionary(Table.of("t.parquet").files[0].types["c"])
     assert main(["check", "t.parquet", "--x", "x,c", *ROLES[2:]]) == 0
 
@@ -149,7 +161,9 @@ def test_27_a_rate_beyond_all_integers():
 @pytest.mark.parametrize(
     "test", [cg.kcsd, cg.adaptive, cg.check, cg.fscd, cg.mmd, cg.zheng, cg.calibration]
 )
-@pytest.mark.parametrize("n_boot", [10**7, 10**30, True, np.True_, np.array([1, 2]), 2.5, "9"])
+@pytest.mark.parametrize(
+    "n_boot", [10**7, 10**30, True, np.True_, np.array([1, 2]), 2.5, "9"]
+)
 def test_28_41_numbers_of_draws(test, n_boot):
     with pytest.raises((InputError, InputTypeError), match="n_boot"):
         test(MODEL, X, Y, n_boot=n_boot)
@@ -166,7 +180,9 @@ class Odd:
 def test_32_an_object_that_cannot_be_asked(what):
     given = {"model": MODEL, "x": X, "y": Y, what: Odd()}
     test = cg.check if what == "by" else cg.kcsd
-    with pytest.raises(InputTypeError, match=r"cannot be asked what it is: .*ZeroDivisionError: odd"):
+    with pytest.raises(
+        InputTypeError, match=r"cannot be asked what it is: .*ZeroDivisionError: odd"
+    ):
         test(**given)
 
 
@@ -217,7 +233,10 @@ def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
     ):
         pass
     monkeypatch.setattr(_store, "_lock", fail(errno.EAGAIN))
-    with pytest.raises(InUseError, match="in use by another process"), _store.locked(tmp_path):
+    with (
+        pytest.raises(InUseError, match="in use by another process"),
+        _store.locked(tmp_path),
+    ):
         pass
 
 
@@ -229,20 +248,27 @@ def test_36_a_full_disk_names_the_file(table, capsys):
 
 
 def test_39_40_41_small_ones(table, capsys):
-    with pytest.raises(InputError, match=r"LogNormal takes the parameters .*there is no 'mean'"):
+    with pytest.raises(
+        InputError, match=r"LogNormal takes the parameters .*there is no 'mean'"
+    ):
         cg.models.LogNormal(mean=1.0)
     with pytest.raises(InputError, match="groups that read the same, 1 and '1'"):
         cg.check(MODEL, X, Y, by=np.array([1, "1"] * (N // 2), dtype=object), rng=0)
     with pytest.raises(InputError, match="n_locations must be an integer, got True"):
         cg.fscd(MODEL, X, Y, n_locations=True)
-    for odd in (np.array([b"1", b"2"] * (N // 2)), pd.DataFrame({"a": [b"1", b"2"] * (N // 2)})):
+    for odd in (
+        np.array([b"1", b"2"] * (N // 2)),
+        pd.DataFrame({"a": [b"1", b"2"] * (N // 2)}),
+    ):
         with pytest.raises(InputTypeError):
             cg.check(MODEL, odd, Y)
     with pytest.raises(NumericalError, match="overflows or is 0 to rounding"):
         cg.kcsd(MODEL, X * 1e-200, Y, scale_x="std")
     with pytest.raises(InputError, match="predicts the same in all rows"):
         cg.calibration((np.zeros(N), np.ones(N)), X, Y)
-    text = str(cg.check((X + 2, np.ones(N)), X, pd.Series(Y, name="price"), n_boot=99, rng=0))
+    text = str(
+        cg.check((X + 2, np.ones(N)), X, pd.Series(Y, name="price"), n_boot=99, rng=0)
+    )
     assert "price" in text
     assert "p ≤ 0.01" in text
     assert main(["check", "good.csv", *ROLES]) == 0

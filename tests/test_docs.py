@@ -44,7 +44,9 @@ PAGES = [
 
 def blocks(page):
     """Return (language, code) of each fenced block, in order."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    )
 
 
 def cells(page):
@@ -58,7 +60,10 @@ def cells(page):
 def test_python_is_run_by_this_file_or_by_the_build(page):
     """A block of Python in any other way of writing one would be shown and never run."""
     text, listed = (ROOT / page).read_text(), [language for language, _ in blocks(page)]
-    fences = r"^[ \t>]*(?:`{3,}|~{3,}|:{3,})[ \t]*\{?(?:code|sourcecode|code-block|code-cell)?\}?[ \t]*"
+    fences = (
+        r"^[ \t>]*(?:`{3,}|~{3,}|:{3,})["
+        r" \t]*\{?(?:code|sourcecode|code-block|code-cell)?\}?[ \t]*"
+    )
     written = re.findall(fences + r"i?py\w*", text, re.MULTILINE)
     assert len(written) == listed.count("python") + cells(page)
     assert not (cells(page) and "python" in listed), "one way a page"
@@ -70,7 +75,11 @@ RUN = PAGES if "CONDGOF_SITE" in os.environ else ["README.md"]
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in RUN if {"python", "console"} & {language for language, _ in blocks(page)}],
+    [
+        page
+        for page in RUN
+        if {"python", "console"} & {language for language, _ in blocks(page)}
+    ],
 )
 def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     """Blocks share a namespace, as a reader would type them; a text block is the output before it."""
@@ -91,7 +100,9 @@ def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypat
 
 def run_session(session):
     """Run each command of a session (a line with a dollar sign) and compare what it prints."""
-    for command, shown in re.findall(r"^\$ condgof (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
+    for command, shown in re.findall(
+        r"^\$ condgof (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE
+    ):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             assert main(shlex.split(command)) == 0
         printed = [line.rstrip() for line in out.getvalue().strip().splitlines()]

@@ -99,19 +99,31 @@ def tables(draw, n, most=3):
         return pd.DataFrame(np.ones((n, 2)), columns=["a", "a"])
     if form == "category":
         return pd.DataFrame(
-            {"c": pd.Categorical([str(v)[:5] for v in parts[0]], ordered=draw(st.booleans()))}
+            {
+                "c": pd.Categorical(
+                    [str(v)[:5] for v in parts[0]], ordered=draw(st.booleans())
+                )
+            }
         )
     if form == "pandas types":
         kind = draw(
-            st.sampled_from(["Int64", "Float64", "boolean", "string", "Sparse[float]", "int64[pyarrow]"])
+            st.sampled_from(
+                ["Int64", "Float64", "boolean", "string", "Sparse[float]", "int64[pyarrow]"]
+            )
         )
-        return pd.DataFrame({"a": pd.Series(np.arange(n) % 2).astype(kind), 5: np.arange(n)})
+        return pd.DataFrame(
+            {"a": pd.Series(np.arange(n) % 2).astype(kind), 5: np.arange(n)}
+        )
     if form.startswith("polars"):
-        frame = pl.DataFrame({"a": np.arange(n) * 1.0, "b": ["u", "v"] * (n // 2) + ["u"] * (n % 2)})
+        frame = pl.DataFrame(
+            {"a": np.arange(n) * 1.0, "b": ["u", "v"] * (n // 2) + ["u"] * (n % 2)}
+        )
         return frame.lazy() if form == "polars lazy" else frame
     if form == "frame":
         names = draw(
-            st.sampled_from([["a", "b", "c"], [0, 1, 2], ["", " ", "\n"], [("a", 1), None, 1.5]])
+            st.sampled_from(
+                [["a", "b", "c"], [0, 1, 2], ["", " ", "\n"], [("a", 1), None, 1.5]]
+            )
         )
         frame = pd.DataFrame({i: series(part) for i, part in enumerate(parts)})
         return frame.set_axis(names[: len(parts)], axis=1)
@@ -145,8 +157,14 @@ def answer(test, model, x, y, **options):
 def test_forms_of_x_and_y(test, data, n, classes):
     x, y = data.draw(tables(n)), data.draw(tables(n, most=2))
     if data.draw(st.booleans()):
-        x, y = (x, np.arange(n) * 0.1) if data.draw(st.booleans()) else (np.arange(n) * 0.1, y)
-    model = (np.zeros(n), np.ones(n)) if classes else cg.probabilities(np.full((max(n, 1), 2), 0.5))
+        x, y = (
+            (x, np.arange(n) * 0.1) if data.draw(st.booleans()) else (np.arange(n) * 0.1, y)
+        )
+    model = (
+        (np.zeros(n), np.ones(n))
+        if classes
+        else cg.probabilities(np.full((max(n, 1), 2), 0.5))
+    )
     answer(test, model, x, y, n_boot=19, rng=0)
 
 
@@ -171,7 +189,9 @@ NAMES = {
 def test_options(test, data):
     x = np.linspace(-1, 1, 30)
     y = np.random.default_rng(0).normal(size=30)
-    names = data.draw(st.lists(st.sampled_from(NAMES[test]), min_size=1, max_size=2, unique=True))
+    names = data.draw(
+        st.lists(st.sampled_from(NAMES[test]), min_size=1, max_size=2, unique=True)
+    )
     options = {"n_boot": 19, "rng": 0} | {name: data.draw(ODD) for name in names}
     answer(test, (np.zeros(30), np.ones(30)), x, y, **options)
 
@@ -198,9 +218,11 @@ class Liar(cg.Law):
 
 def liar(names):
     """A class of laws that have these methods."""
-    methods = {name: (lambda self, y, _name=name: self._say(_name, y)) for name in names}
+    methods = {name: lambda self, y, _name=name: self._say(_name, y) for name in names}
     return type(
-        "Liar", (Liar,), {**methods, "take": lambda self, rows: liar(names)(len(rows), self.said)}
+        "Liar",
+        (Liar,),
+        {**methods, "take": lambda self, rows: liar(names)(len(rows), self.said)},
     )
 
 
@@ -251,7 +273,9 @@ def test_models_that_misbehave(test, data):
         return first(arguments[0])
 
     kind = data.draw(
-        st.sampled_from(["law", "model", "score", "log_prob", "mean", "scipy", "predict_proba"])
+        st.sampled_from(
+            ["law", "model", "score", "log_prob", "mean", "scipy", "predict_proba"]
+        )
     )
     model = {
         "law": lambda: liar(names)(30, said),
@@ -260,7 +284,9 @@ def test_models_that_misbehave(test, data):
         "log_prob": lambda: cg.from_log_prob(call),
         "mean": lambda: cg.models.Normal(mean=call, std=1.0),
         "scipy": lambda: cg.from_scipy(call),
-        "predict_proba": lambda: type("Classifier", (), {"predict_proba": staticmethod(call)})(),
+        "predict_proba": lambda: type(
+            "Classifier", (), {"predict_proba": staticmethod(call)}
+        )(),
     }[kind]()
     y = (y > 0).astype(int) if kind == "predict_proba" else y
     answer(test, model, x, y, n_boot=19, rng=0)

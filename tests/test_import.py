@@ -24,7 +24,9 @@ HEAVY = ["scipy.stats", "scipy.optimize", "condgof.study", "condgof.report"]
 
 def test_no_optional_or_heavy_package_is_imported():
     code = "import sys, condgof; print('\\n'.join(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert set(run.stdout.split()) & {*OPTIONAL, *HEAVY} == set()
 
 
@@ -35,7 +37,9 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     from condgof.report._chart import new_figure
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'condgof\[plot\]'") as caught:
+    with pytest.raises(
+        MissingPackageError, match=r"pip install 'condgof\[plot\]'"
+    ) as caught:
         new_figure((1, 1))
     assert isinstance(caught.value, ImportError)
 
@@ -74,18 +78,23 @@ def test_the_names_of_models_are_closed_forms_and_what_laws_of_ones_own_need():
     assert 20 <= len(names) <= 27
     assert all(hasattr(condgof.models, name) for name in names)
     assert not [name for name in names if name.startswith("from_")]
-    assert not set(names) & set(dir(condgof)) - {"Law", "Laplace"}  # a kernel is called so, too
+    assert not set(names) & set(dir(condgof)) - {
+        "Law",
+        "Laplace",
+    }  # a kernel is called so, too
     assert dir(condgof.fits) == ["glm", "heteroscedastic", "ols", "sklearn"]
     assert dir(condgof.models.mdn) == ["MDN", "fit_mdn"]
 
 
 def test_a_report_imports_no_experiment():
     code = (
-        "import sys, numpy as np, condgof as cg; x = np.arange(60.0); "
-        "report = cg.check((x, np.ones(60)), x, x, rng=0); report.to_html(); report._repr_html_(); "
-        "print(any(name.startswith('condgof.study') for name in sys.modules))"
+        "import sys, numpy as np, condgof as cg; x = np.arange(60.0); report = cg.check((x,"
+        " np.ones(60)), x, x, rng=0); report.to_html(); report._repr_html_();"
+        " print(any(name.startswith('condgof.study') for name in sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert run.stdout == "False\n"
 
 
@@ -100,6 +109,8 @@ def test_every_capability_of_the_first_version_is_tested_where_the_page_says():
     import re
 
     root = Path(__file__).parent.parent
-    named = set(re.findall(r"tests/[\w/]+\.py", (root / "docs" / "capabilities.md").read_text()))
+    named = set(
+        re.findall(r"tests/[\w/]+\.py", (root / "docs" / "capabilities.md").read_text())
+    )
     assert len(named) > 60
     assert [name for name in sorted(named) if not (root / name).exists()] == []

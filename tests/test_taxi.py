@@ -45,7 +45,9 @@ class Model(models.Model):
 
     def __init__(self, north=0.0):
         def law(x):
-            means = np.stack([x + np.array([0.0, north]), np.broadcast_to(CENTRE, x.shape)], axis=1)
+            means = np.stack(
+                [x + np.array([0.0, north]), np.broadcast_to(CENTRE, x.shape)], axis=1
+            )
             return models.NormalMixture([0.5, 0.5], means, 0.01)
 
         super().__init__(law)
@@ -108,14 +110,18 @@ def test_trips(taxi):
     dropoff = np.array([[-73.97, 40.76], inside, inside, [-73.98, 41.2], inside])
     near = trips.Trips(pickup, dropoff, never).near_manhattan()
     np.testing.assert_array_equal(near.dropoff, [[-73.97, 40.76]])
-    times = np.array(["2012-11-02T21:30:00", "2012-11-05T00:00:00", "NaT"], dtype="datetime64[s]")
+    times = np.array(
+        ["2012-11-02T21:30:00", "2012-11-05T00:00:00", "NaT"], dtype="datetime64[s]"
+    )
     few = trips.Trips(np.zeros((3, 2)), np.ones((3, 2)), times)  # a Friday and a Monday
     np.testing.assert_array_equal(few.hour_of_week(), [4 * 24 + 21, 0, -1])
     assert few.span() == "2 to 5 November 2012"
     all_of, some = trips.Trips(*simulate(2000, 0)), trips.Trips(*simulate(300, 1))
     first, second = trips.match_hours(all_of, some)
     assert len(first) == len(second) > 250
-    np.testing.assert_array_equal(np.sort(first.hour_of_week()), np.sort(second.hour_of_week()))
+    np.testing.assert_array_equal(
+        np.sort(first.hour_of_week()), np.sort(second.hour_of_week())
+    )
     shared = all_of.take(np.arange(5))
     moved = trips.Trips(shared.pickup + 1e-9, shared.dropoff, shared.time)
     assert len(all_of.without(moved)) >= 1995
@@ -139,7 +145,10 @@ def test_maps_and_counts_find_the_wrong_half(taxi):
     pickup, dropoff, time = simulate(1500, 0)
     east = pickup[:, 0] > CENTRE[0]
     wrong = Model(0.01)(pickup).sample(np.random.default_rng(0))
-    made, model = trips.Trips(pickup, np.where(east[:, None], wrong, dropoff), time), Model()
+    made, model = (
+        trips.Trips(pickup, np.where(east[:, None], wrong, dropoff), time),
+        Model(),
+    )
     kernels = misfit.Kernels.of(model, made)
     occasion = misfit.Occasion.of("half", model, made, kernels)
     at = CENTRE + np.array([[-0.01, 0.0], [0.01, 0.0]])
@@ -170,8 +179,13 @@ def test_the_whole_experiment(taxi, tmp_path, monkeypatch, capsys):
     pq.write_table(table(*simulate(1000, 3, north=0.012)), tmp_path / "unusual.parquet")
     monkeypatch.chdir(tmp_path)
     words = ["taxi.py", "--train", "tra*.parquet", "--test", "test.parquet", "--out", "out"]
-    sizes = [f"--{k}={v}" for k, v in {"components": 2, "epochs": 6, "rows": 1000, "columns": 8}.items()]
-    monkeypatch.setattr(sys, "argv", [*words, "--unusual", "unusual.parquet", "--candidates=9", *sizes])
+    sizes = [
+        f"--{k}={v}"
+        for k, v in {"components": 2, "epochs": 6, "rows": 1000, "columns": 8}.items()
+    ]
+    monkeypatch.setattr(
+        sys, "argv", [*words, "--unusual", "unusual.parquet", "--candidates=9", *sizes]
+    )
     script.main(script.options())
     numbers = json.loads(Path("out/taxi.json").read_text())
     assert 1400 < numbers["trips"]["train"] <= 1500  # the shared trips are out
@@ -193,5 +207,7 @@ def test_the_whole_experiment(taxi, tmp_path, monkeypatch, capsys):
     few = tmp_path / "few.parquet"
     pq.write_table(table(*simulate(50, 0)), few)
     monkeypatch.setattr(sys, "argv", ["taxi.py", "--train", str(few), "--test", str(few)])
-    with pytest.raises(InputError, match="Only 0 trips near Manhattan are left to train on"):
+    with pytest.raises(
+        InputError, match="Only 0 trips near Manhattan are left to train on"
+    ):
         script.main(script.options())

@@ -24,7 +24,9 @@ HEAD = """\
 
 def help_page() -> str:
     """Return the page, as Markdown."""
-    return "\n".join([HEAD, *(_section(words, each) for words, each in _commands("condgof", program()))])
+    return "\n".join(
+        [HEAD, *(_section(words, each) for words, each in _commands("condgof", program()))]
+    )
 
 
 def _commands(words: str, each: Any) -> Iterator[tuple[str, Any]]:
@@ -42,9 +44,12 @@ def _section(words: str, each: Any) -> str:
     usage = " ".join([words, "[OPTIONS]", *(p.metavar for p in arguments)])
     panels: dict[str, list[str]] = {}
     for param in (*arguments, *options):
-        panels.setdefault(getattr(param, "rich_help_panel", None) or "", []).append(_row(param))
+        panels.setdefault(getattr(param, "rich_help_panel", None) or "", []).append(
+            _row(param)
+        )
     tables = [
-        f"| {panel or 'option'} | |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items()
+        f"| {panel or 'option'} | |\n|---|---|\n" + "\n".join(rows)
+        for panel, rows in panels.items()
     ]
     parts = [
         f"## {words}",

@@ -42,7 +42,13 @@ def examine(model, x, z, train):
           f"sd {u.std():.3f}, KS {kstest(u[:, 0], 'norm').statistic:.4f}")  # fmt: skip
     at, half = scaled[:1500], cg.Gaussian(0.5)
     return u[:, 0], cg.power_criterion(
-        cg.from_scores(-u), scaled, u, at=at, kernel_x=half, kernel_y=cg.Gaussian(1.0), rng=0
+        cg.from_scores(-u),
+        scaled,
+        u,
+        at=at,
+        kernel_x=half,
+        kernel_y=cg.Gaussian(1.0),
+        rng=0,
     )
 
 
@@ -52,20 +58,29 @@ def draw(model, x, z, train, criterion, path):
     axes = figure.subplots(1, 3)
     axes[0].plot(x[:, 1], z, ",", color="0.3")
     axes[0].set(
-        xlim=(0, 3.2), ylim=(0, 1), xlabel="colour g − r", ylabel="redshift", title="Held-out galaxies"
+        xlim=(0, 3.2),
+        ylim=(0, 1),
+        xlabel="colour g − r",
+        ylabel="redshift",
+        title="Held-out galaxies",
     )
     image = axes[1].scatter(x[:1500, 1], x[:1500, 2], c=criterion, s=5)
     axes[1].set(xlim=(0, 3.2), ylim=(-0.2, 2), xlabel="colour g − r", ylabel="colour r − i")
     figure.colorbar(image, ax=axes[1], label="power criterion (normal scores)")
     order, grid = np.argsort(criterion), np.linspace(0, 1, 400)
-    for row, colour, name in ((order[0], "#0072B2", "lowest"), (order[-1], "#D55E00", "highest")):
+    for row, colour, name in (
+        (order[0], "#0072B2", "lowest"),
+        (order[-1], "#D55E00", "highest"),
+    ):
         near = np.argsort((((x - x[row]) / train.std(axis=0)) ** 2).sum(axis=1))[:150]
         law = model(x[near])
         density = np.mean([np.exp(law.log_prob(np.full(150, at))) for at in grid], axis=1)
         axes[1].plot(*x[row, 1:3], "^", ms=10, color=colour, mec="white")
         axes[2].plot(grid, density, color=colour, label=f"{name} criterion")
         axes[2].hist(z[near], np.linspace(0, 1, 41), density=True, color=colour, alpha=0.3)
-    axes[2].set(xlabel="redshift", ylabel="density", title="150 galaxies alike, and the model")
+    axes[2].set(
+        xlabel="redshift", ylabel="density", title="150 galaxies alike, and the model"
+    )
     axes[2].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=110)
 

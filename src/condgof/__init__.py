@@ -6,9 +6,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.check import Check, Comparison, Ranking, Repair, Slice, check, compare, composite, rank
+from condgof.check import (
+    Check,
+    Comparison,
+    Ranking,
+    Repair,
+    Slice,
+    check,
+    compare,
+    composite,
+    rank,
+)
 from condgof.check._monitor import Monitor, monitor
-from condgof.kernels import IMQ, Categorical, Gaussian, Kernel, Matern12, Matern52, Ordinal, Radial
+from condgof.kernels import (
+    IMQ,
+    Categorical,
+    Gaussian,
+    Kernel,
+    Matern12,
+    Matern52,
+    Ordinal,
+    Radial,
+)
 from condgof.laws import fits
 from condgof.laws._as_model import as_model, columns
 from condgof.laws._crossfit import crossfit

@@ -19,5 +19,6 @@ class Frame(Protocol):
     def shape(self) -> tuple[Any, ...]: ...
 
 
-#: Rows as users bring them: arrays, nested lists, frames and their columns, Dask arrays, sources.
+#: Rows as users bring them: arrays, nested lists, frames and their columns, Dask arrays,
+#: sources.
 TableLike: TypeAlias = ArrayLike | Frame

@@ -1,7 +1,8 @@
 """What can go wrong, as types.
 
-Every message says what was wrong, what was got and what to do. All errors are `CondgofError`s, and
-each is also the built-in error a Python user would expect (`ValueError`, `TypeError`, `ImportError`).
+Every message says what was wrong, what was got and what to do. All errors are
+`CondgofError`s, and each is also the built-in error a Python user would expect
+(`ValueError`, `TypeError`, `ImportError`).
 """
 
 from __future__ import annotations
@@ -54,14 +55,16 @@ class SupportError(InputError):
     model : str
         What to call the model.
     count, n, first_row : int
-        How many rows are outside the support, of how many, and the first of them, counted from 0.
+        How many rows are outside the support, of how many, and the first of them, counted
+        from 0.
     """
 
     def __init__(self, model: str, count: int, n: int, first_row: int) -> None:
         super().__init__(
-            f"y is outside the support of {model}, or on its boundary, in {count} of {n} rows, the "
-            f"first in row {first_row} (counted from 0). If those observations are right, the model is "
-            "refuted: it gives them no probability. If not, correct or drop them, or the support."
+            f"y is outside the support of {model}, or on its boundary, in {count} of {n}"
+            f" rows, the first in row {first_row} (counted from 0). If those observations"
+            " are right, the model is refuted: it gives them no probability. If not,"
+            " correct or drop them, or the support."
         )
         self.model, self.count, self.n, self.first_row = model, count, n, first_row
 
@@ -112,7 +115,10 @@ class DependenceWarning(CondgofWarning):
 def warn(message: str, category: type[CondgofWarning]) -> None:
     """Warn, naming the line outside this package from which it was called."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "condgof":
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").split(".")[0] == "condgof"
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
@@ -123,8 +129,8 @@ def require(module: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingPackageError(
-            f"{purpose} needs {module.split('.')[0]}, which is not installed (or does not import: "
-            f"{error}). Install it with: pip install 'condgof[{extra}]'"
+            f"{purpose} needs {module.split('.')[0]}, which is not installed (or does not"
+            f" import: {error}). Install it with: pip install 'condgof[{extra}]'"
         ) from error
 
 
@@ -144,10 +150,15 @@ def users_code(what: str) -> Iterator[None]:
     """Turn whatever a user's own code raises into one `ModelError` that names it."""
     try:
         yield
-    except (CondgofError, Warning):  # a warning is an error only where the user asked for that
+    except (
+        CondgofError,
+        Warning,
+    ):  # a warning is an error only where the user asked for that
         raise
     except Exception as error:
-        told = " ".join([f"{type(error).__name__}: {error}.", *getattr(error, "__notes__", ())])
+        told = " ".join(
+            [f"{type(error).__name__}: {error}.", *getattr(error, "__notes__", ())]
+        )
         raise ModelError(f"{what} failed: {told} The line is in its own error.") from error
 
 
@@ -162,12 +173,16 @@ def check_object(obj: object, what: str) -> None:
         ) from error
 
 
-def refuse_rows(bad: AnyArray, what: str, advice: str, kind: type[InputError] = InputError) -> None:
+def refuse_rows(
+    bad: AnyArray, what: str, advice: str, kind: type[InputError] = InputError
+) -> None:
     """Raise an error that counts the rows of a mask (n, …) where anything is wrong, if there are any."""
     if not bad.any():
         return
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-    where = f"in {len(rows)} of {len(bad)} rows, the first in row {rows[0]} (counted from 0)"
+    where = (
+        f"in {len(rows)} of {len(bad)} rows, the first in row {rows[0]} (counted from 0)"
+    )
     error = kind(f"{what} {where}. {advice}")
     if isinstance(error, NonFiniteError):
         error.count, error.first_row = len(rows), int(rows[0])
@@ -184,12 +199,18 @@ def check_finite(values: AnyArray, what: str, advice: str) -> None:
 def check_choice(value: object, name: str, choices: Collection[str]) -> str:
     """Check an option that is one of some words."""
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+        raise InputError(
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}."
+        )
     return value
 
 
 def check_count(
-    value: Any, name: str, most: int = sys.maxsize, hint: str = "", kind: type[CondgofError] = InputError
+    value: Any,
+    name: str,
+    most: int = sys.maxsize,
+    hint: str = "",
+    kind: type[CondgofError] = InputError,
 ) -> int:
     """Check an option that is a whole number of at least 1."""
     wrong = f"{name} must be an integer, got {value!r}.{hint}"
@@ -202,11 +223,15 @@ def check_count(
     if number < 1:
         raise InputError(f"{name} must be at least 1, got {number}.{hint}")
     if number > most:
-        raise InputError(f"{name} must be an integer of at most {most:,}, got {value!r}.{hint}")
+        raise InputError(
+            f"{name} must be an integer of at most {most:,}, got {value!r}.{hint}"
+        )
     return number
 
 
-def check_number(value: object, name: str, wanted: str, fits: Callable[[float], bool]) -> float:
+def check_number(
+    value: object, name: str, wanted: str, fits: Callable[[float], bool]
+) -> float:
     """Check an option that is a number; `wanted` says in words which ones fit."""
     if isinstance(value, Real) and not isinstance(value, bool):
         with suppress(OverflowError):  # of a huge integer
@@ -219,6 +244,6 @@ def check_overflow(*arrays: AnyArray) -> None:
     """Raise `NumericalError` when sums over the Stein matrix are not finite."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise NumericalError(
-            "The Stein matrix overflows: scores or data are too large for double precision. "
-            "Check the scores (a density close to 0 at the data?) or rescale x and y."
+            "The Stein matrix overflows: scores or data are too large for double precision."
+            " Check the scores (a density close to 0 at the data?) or rescale x and y."
         )

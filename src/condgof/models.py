@@ -18,7 +18,9 @@ from condgof.laws._counts import HurdleNegativeBinomial as HurdleNegativeBinomia
 from condgof.laws._counts import HurdlePoisson as HurdlePoisson
 from condgof.laws._counts import NegativeBinomial as NegativeBinomial
 from condgof.laws._counts import Poisson as Poisson
-from condgof.laws._counts import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
+from condgof.laws._counts import (
+    ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
+)
 from condgof.laws._counts import ZeroInflatedPoisson as ZeroInflatedPoisson
 from condgof.laws._discrete import Discrete as Discrete
 from condgof.laws._families import Beta as Beta
@@ -39,7 +41,9 @@ from condgof.laws._sklearn import residual_scale_by_cv as residual_scale_by_cv
 from condgof.laws._sklearn import with_residual_scale as with_residual_scale
 from condgof.laws._survival import censored as censored
 
-__all__ = [name for name in dir() if not name.startswith("_")]  # what was imported under its own name
+__all__ = [
+    name for name in dir() if not name.startswith("_")
+]  # what was imported under its own name
 
 
 def __dir__() -> list[str]:

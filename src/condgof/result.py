@@ -25,7 +25,10 @@ class Record:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.items()
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in state}
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in state
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -71,8 +74,8 @@ class GofResult(Shown, Record):
     statistic : float
         The test statistic; larger means a worse fit.
     pvalue : float
-        (1 + number of null draws at least as large as the statistic) / (number of draws + 1), or
-        the tail of a limit (`zheng`); never 0.
+        (1 + number of null draws at least as large as the statistic) / (number of draws +
+        1), or the tail of a limit (`zheng`); never 0.
     method : str
         Name of the test, such as ``"kcsd"``.
     n : int
@@ -86,7 +89,8 @@ class GofResult(Shown, Record):
     solver : str, optional
         Which solver ran.
     locations : ndarray of shape (J, d), optional
-        The test locations of the finite-set tests, in the user's units; levels by their position.
+        The test locations of the finite-set tests, in the user's units; levels by their
+        position.
     seed : int, optional
         Passing it as ``rng=`` gives this very result.
     details : mapping
@@ -124,7 +128,11 @@ class GofResult(Shown, Record):
     @property
     def pvalue_floor(self) -> float:
         """The smallest p-value that the draws can give; 0 where it does not come from draws."""
-        return 0.0 if self.null_distribution is None else 1.0 / (len(self.null_distribution) + 1)
+        return (
+            0.0
+            if self.null_distribution is None
+            else 1.0 / (len(self.null_distribution) + 1)
+        )
 
     def plot(self, ax: object = None) -> Any:
         """Draw the null distribution and the statistic (needs ``condgof[plot]``).
@@ -169,10 +177,16 @@ class GofResult(Shown, Record):
             ("standardized_by", "y seen as", "{}"),
             ("x_seen_as", "x seen as", "{}"),
         )
-        facts += [(name, words.format(details[key])) for key, name, words in told if key in details]
+        facts += [
+            (name, words.format(details[key]))
+            for key, name, words in told
+            if key in details
+        ]
         if "strongest_location" in details:
             place = details["strongest_location"]
-            facts.append(("strongest", f"near x = {_point(place.get('label') or place['x'])}"))
+            facts.append(
+                ("strongest", f"near x = {_point(place.get('label') or place['x'])}")
+            )
         if self.locations is not None:
             points = [_point(v) for v in details.get("location_labels") or self.locations]
             facts.append(("locations", ", ".join(points[:5]) + ", ..." * (len(points) > 5)))
@@ -181,7 +195,10 @@ class GofResult(Shown, Record):
         return [*facts, *(("note", str(note)) for note in details.get("notes", ()))]
 
     def __repr__(self) -> str:
-        told = f"method={self.method!r}, n={self.n}, statistic={self.statistic:.6g}, {self.pvalue_words}"
+        told = (
+            f"method={self.method!r}, n={self.n}, statistic={self.statistic:.6g},"
+            f" {self.pvalue_words}"
+        )
         return f"GofResult({told})"
 
     def __str__(self) -> str:

@@ -24,7 +24,9 @@ def fixed_locations(d_x: int) -> np.ndarray:
 
 METHODS: dict[str, Callable[..., cg.GofResult]] = {
     "kcsd": cg.kcsd,
-    "fscd-given": lambda p, x, y, **k: cg.fscd(p, x, y, locations=fixed_locations(x.shape[1]), **k),
+    "fscd-given": lambda p, x, y, **k: cg.fscd(
+        p, x, y, locations=fixed_locations(x.shape[1]), **k
+    ),
     "fscd-random": lambda p, x, y, **k: cg.fscd(p, x, y, locations="random", **k),
     "fscd-optimize": lambda p, x, y, **k: cg.fscd(p, x, y, locations="optimize", **k),
 }
@@ -32,15 +34,21 @@ METHODS: dict[str, Callable[..., cg.GofResult]] = {
 
 #: The separable sum, down to hardly any features: the level must hold all the same.
 LOWRANK: dict[str, Callable[..., cg.GofResult]] = {
-    "kcsd, precision 0.5": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", precision=0.5, **k),
-    "kcsd, precision 0.1": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", precision=0.1, **k),
+    "kcsd, precision 0.5": lambda p, x, y, **k: cg.kcsd(
+        p, x, y, solver="lowrank", precision=0.5, **k
+    ),
+    "kcsd, precision 0.1": lambda p, x, y, **k: cg.kcsd(
+        p, x, y, solver="lowrank", precision=0.1, **k
+    ),
     "kcsd, lowrank": lambda p, x, y, **k: cg.kcsd(p, x, y, solver="lowrank", **k),
 }
 
 
 #: The same of the adaptive test.
 ADAPTIVE: dict[str, Callable[..., cg.GofResult]] = {
-    "adaptive, precision 0.5": lambda p, x, y, **k: cg.adaptive(p, x, y, precision=0.5, **k),
+    "adaptive, precision 0.5": lambda p, x, y, **k: cg.adaptive(
+        p, x, y, precision=0.5, **k
+    ),
 }
 
 
@@ -101,13 +109,17 @@ class Cell:
         options: dict[str, Any] = {"null": self.null, "rng": trial, "engine": 1}
         if self.kind.startswith("discrete"):
             return DISCRETE[self.method](case.p, x, y, n_boot=199, **options).pvalue
-        return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](case.p, x, y, **options).pvalue
+        return {**METHODS, **LOWRANK, **ADAPTIVE}[self.method](
+            case.p, x, y, **options
+        ).pvalue
 
 
 def all_cells() -> list[Any]:
     level = [
         Cell("level", name, n, method, null, 1000)
-        for name, n, method, null in itertools.product(TRUE_MODELS, (100, 300), METHODS, NULLS)
+        for name, n, method, null in itertools.product(
+            TRUE_MODELS, (100, 300), METHODS, NULLS
+        )
     ]
     power = [
         Cell("power", "qgm", 400, "kcsd", "wild", 300),
@@ -121,7 +133,9 @@ def all_cells() -> list[Any]:
     ]
     lowrank = [
         Cell("lowrank", name, 300, method, null, 1000)
-        for name, method, null in itertools.product(TRUE_MODELS, LOWRANK, ("auto", "spectral"))
+        for name, method, null in itertools.product(
+            TRUE_MODELS, LOWRANK, ("auto", "spectral")
+        )
     ]
     lowrank += [
         Cell("lowrank", name, 300, method, "auto", 1000)
@@ -130,7 +144,8 @@ def all_cells() -> list[Any]:
     from dependence import dependent_cells  # whose cells are made of this file's
 
     discrete = [
-        Cell("discrete-power", name, n, method, "auto", 200) for name, n, method in DISCRETE_POWER
+        Cell("discrete-power", name, n, method, "auto", 200)
+        for name, n, method in DISCRETE_POWER
     ]
     discrete += [
         Cell("discrete-level", name, 100, method, "auto", 1000)

@@ -39,7 +39,11 @@ def at_once(n: int, share: float, x: Any, scale: Any, rng: Rng) -> Any:
     return np.full(n, -np.log(share))
 
 
-CENSOR: dict[str, Censor] = {"at random": random, "by a column": by_column, "on one day": at_once}
+CENSOR: dict[str, Censor] = {
+    "at random": random,
+    "by a column": by_column,
+    "on one day": at_once,
+}
 
 
 def watched(
@@ -53,7 +57,11 @@ def watched(
     times = scale * rng.weibull(shape, n)
     if late:  # an exponential time has no memory
         times, until = times + entry, until + entry
-    seen = {"y": np.minimum(times, until), "event": times <= until, **({"entry": entry} if late else {})}
+    seen = {
+        "y": np.minimum(times, until),
+        "event": times <= until,
+        **({"entry": entry} if late else {}),
+    }
     return cg.models.Exponential(scale=scale), x, seen
 
 
@@ -94,8 +102,13 @@ def plain_trial(n: int, trial: int) -> dict[str, float]:
 
 def show_pairs(rows: Rows) -> tuple[str, list[str]]:
     """The first of two rejection rates may be below the other by at most 0.05."""
-    names = list(dict.fromkeys(key for one in rows.values() for key in one[0] if key != "trial"))
-    lines, failures = [f"| cell | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"], []
+    names = list(
+        dict.fromkeys(key for one in rows.values() for key in one[0] if key != "trial")
+    )
+    lines, failures = (
+        [f"| cell | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"],
+        [],
+    )
     for name, trials in rows.items():
         pair = [key for key in names if key in trials[0]]
         rates = {key: sum(one[key] <= 0.05 for one in trials) / len(trials) for key in pair}
@@ -107,36 +120,49 @@ def show_pairs(rows: Rows) -> tuple[str, list[str]]:
 
 
 LEVEL = {
-    f"adaptive, {how}, {share:.0%} @ n = {n}": (partial(level_trial, "adaptive", how, share, n), 1000)
+    f"adaptive, {how}, {share:.0%} @ n = {n}": (
+        partial(level_trial, "adaptive", how, share, n),
+        1000,
+    )
     for how in (*CENSOR, "late entry")
     for share in (0.2, 0.6)
     for n in (30, 100, 300)
 }
 LEVEL |= {
-    f"check, {how}, {share:.0%} @ n = 300": (partial(level_trial, "check", how, share, 300), 1000)
+    f"check, {how}, {share:.0%} @ n = 300": (
+        partial(level_trial, "check", how, share, 300),
+        1000,
+    )
     for how in ("at random", "by a column")
     for share in (0.2, 0.6)
 }
 
 CENSORED_CHECKS = {
     "censored.level": CheckClaim(
-        "Times with censoring: rejections of a true model at α = 0.05 and 0.01 in 1,000 samples",
-        "Exponential times given two columns; censored at random, more in one half of x than in the "
-        "other, or all\non one day; watched from the beginning or, half of them, later.",
+        "Times with censoring: rejections of a true model at α = 0.05 and 0.01 in 1,000"
+        " samples",
+        "Exponential times given two columns; censored at random, more in one half of x"
+        " than in the other, or all\non one day; watched from the beginning or, half of"
+        " them, later.",
         LEVEL,
         partial(level_table, within=bounds),
     ),
     "censored.power": CheckClaim(
-        "Weibull times of shape 1.3 against an exponential model: rejection rates at α = 0.05",
-        "`adaptive` beside the statistic CondKolmY_RCM of gofreg (rewritten, 200 bootstrap draws), and "
-        "without\ncensoring beside the plain test. The first may be below the other by at most 0.05.",
+        "Weibull times of shape 1.3 against an exponential model: rejection rates at α ="
+        " 0.05",
+        "`adaptive` beside the statistic CondKolmY_RCM of gofreg (rewritten, 200 bootstrap"
+        " draws), and without\ncensoring beside the plain test. The first may be below the"
+        " other by at most 0.05.",
         {
             **{
                 f"{share:.0%} censored, n = {n}": (partial(power_trial, share, n), 300)
                 for share in (0.2, 0.6)
                 for n in (100, 200)
             },
-            **{f"none censored, n = {n}": (partial(plain_trial, n), 300) for n in (100, 200)},
+            **{
+                f"none censored, n = {n}": (partial(plain_trial, n), 300)
+                for n in (100, 200)
+            },
         },
         show_pairs,
     ),

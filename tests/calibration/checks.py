@@ -1,8 +1,8 @@
 """The claims about `check`: that nothing is named of a true model, that what is wrong is found, and that
 what is said of it holds.
 
-A trial is a dictionary of plain numbers, seeded by its own coordinates and written as a line of JSON
-when it is finished, so that stopping and going on change nothing.
+A trial is a dictionary of plain numbers, seeded by its own coordinates and written as a
+line of JSON when it is finished, so that stopping and going on change nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class CheckClaim:
         return f"## {self.title}\n\n{self.text}\n\n{table}\n", failures
 
 
-def _trials(path: Path, trial: Trial, count: int, pool: ProcessPoolExecutor) -> list[dict[str, float]]:
+def _trials(
+    path: Path, trial: Trial, count: int, pool: ProcessPoolExecutor
+) -> list[dict[str, float]]:
     done: dict[int, dict[str, float]] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
@@ -62,7 +64,9 @@ def _trials(path: Path, trial: Trial, count: int, pool: ProcessPoolExecutor) -> 
     if missing:
         with path.open("a") as file:
             file.write("\n" if done else "")  # ends a torn line
-            for number, row in zip(missing, pool.map(trial, missing, chunksize=4), strict=True):
+            for number, row in zip(
+                missing, pool.map(trial, missing, chunksize=4), strict=True
+            ):
                 done[number] = {"trial": number, **row}
                 file.write(json.dumps(done[number]) + "\n")
                 file.flush()
@@ -88,7 +92,9 @@ def table_of(n: int, columns: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({f"c{i}": makers[i % len(makers)]() for i in range(columns)})
 
 
-def true_sample(kind: str, n: int, columns: int, rng: np.random.Generator) -> tuple[Any, Any, Any, dict]:
+def true_sample(
+    kind: str, n: int, columns: int, rng: np.random.Generator
+) -> tuple[Any, Any, Any, dict]:
     """Draw x, y of a model that is right."""
     x = table_of(n, columns, rng)
     a, age = x["c0"].to_numpy(), x["c2"].to_numpy()
@@ -103,14 +109,21 @@ def true_sample(kind: str, n: int, columns: int, rng: np.random.Generator) -> tu
         return cg.models.Poisson(mean=rate), x, rng.poisson(rate), {}
     if kind == "groups":
         groups = rng.integers(0, max(10, n // 20), n)
-        z = np.sqrt(0.3) * rng.normal(size=groups.max() + 1)[groups] + np.sqrt(0.7) * rng.normal(size=n)
+        z = np.sqrt(0.3) * rng.normal(size=groups.max() + 1)[groups] + np.sqrt(
+            0.7
+        ) * rng.normal(size=n)
         return (mean, sd), x, mean + sd * z, {"groups": groups}
     y = mean + sd * rng.normal(size=n)
     if kind == "intervals":
         end = float(ndtri(0.95))
         return cg.from_intervals(mean - end * sd, mean + end * sd, 0.9), x, y, {}
     if kind == "draws":
-        return cg.from_draws(mean[:, None] + sd[:, None] * rng.normal(size=(n, 60))), x, y, {}
+        return (
+            cg.from_draws(mean[:, None] + sd[:, None] * rng.normal(size=(n, 60))),
+            x,
+            y,
+            {},
+        )
     if kind == "scores":
         return cg.from_scores(-(y - mean) / sd**2), x, y, {}
     return (mean, sd), x, y, {}
@@ -129,7 +142,15 @@ def level_trial(kind: str, n: int, columns: int, trial: int) -> dict[str, float]
 
 LEVEL_CELLS = {
     f"{kind}, {columns} columns, n = {n}": (partial(level_trial, kind, n, columns), 1000)
-    for kind in ("continuous", "classes", "counts", "intervals", "draws", "groups", "scores")
+    for kind in (
+        "continuous",
+        "classes",
+        "counts",
+        "intervals",
+        "draws",
+        "groups",
+        "scores",
+    )
     for n in (100, 1000)
     for columns in (3, 15)
 }
@@ -143,7 +164,9 @@ def show_level(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]
         counts = {key: sum(t[key] <= 0.05 for t in trials) for key in ("verdict", "search")}
         named = sum(t["named"] for t in trials)
         lines.append(f"| {name} | {counts['verdict']} | {counts['search']} | {named:.0f} |")
-        if not (at_most(counts["verdict"], total, 0.05) and at_most(int(named), total, 0.05)):
+        if not (
+            at_most(counts["verdict"], total, 0.05) and at_most(int(named), total, 0.05)
+        ):
             failures.append(f"check.level: {name}")
     return "\n".join(lines), failures
 
@@ -161,9 +184,13 @@ def wrong_slice(kind: str, x: pd.DataFrame, mean: Any) -> Any:
     }[kind]
 
 
-def wrong_sample(kind: str, how: str, reach: float, n: int, trial: int) -> tuple[Any, Any, Any, Any]:
+def wrong_sample(
+    kind: str, how: str, reach: float, n: int, trial: int
+) -> tuple[Any, Any, Any, Any]:
     """x, the predicted mean, which rows are wrong, and z, which is wrong by so many standard errors."""
-    rng = np.random.default_rng([trial, n, round(100 * reach), *kind.encode(), *how.encode()])
+    rng = np.random.default_rng(
+        [trial, n, round(100 * reach), *kind.encode(), *how.encode()]
+    )
     x = table_of(n, 6, rng)
     mean = np.log(x["c5"].to_numpy()) + x["c3"].to_numpy()
     wrong, z = wrong_slice(kind, x, mean), rng.normal(size=n)
@@ -186,8 +213,9 @@ def found_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dict[s
             "named": float(len(found.slices))}  # fmt: skip
 
 
-#: How many standard errors the misfit of the slice is: an oracle that knows the slice and the direction
-#: of the misfit finds it with power 0.99 at level 0.05, at level 0.05 over 5,000 slices, or at 1e-8.
+#: How many standard errors the misfit of the slice is: an oracle that knows the slice and
+#: the direction of the misfit finds it with power 0.99 at level 0.05, at level 0.05 over
+#: 5,000 slices, or at 1e-8.
 ORACLE, ORACLE_CORRECTED, ORACLE_SURE = 1.959964 + 2.326348, 4.416855 + 2.326348, 8.0
 FOUND_CELLS = {
     f"{kind}, {how}, {name}": (partial(found_trial, kind, how, reach, 1000), 200)
@@ -255,7 +283,8 @@ def show_said(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
     failures = []
     for name, trials in rows.items():
         held, total, said, true, lead = (
-            sum(t[key] for t in trials) for key in ("held", "total", "said", "true", "leading")
+            sum(t[key] for t in trials)
+            for key in ("held", "total", "said", "true", "leading")
         )
         mean = f"{said / lead:.2f}, {true / lead:.2f}" if lead else "–"
         share = f"{held / total:.3f}" if total else "–"
@@ -281,7 +310,9 @@ def spread_trial(name: str, n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, *name.encode()])
     law, x = NOISE[name], rng.normal(size=n)
     y = x + law.rvs(size=n, random_state=rng)
-    found = cg.check((x, np.ones(n)), x, y, slices=["x <= 0"], rng=trial, engine=1, n_boot=20)
+    found = cg.check(
+        (x, np.ones(n)), x, y, slices=["x <= 0"], rng=trial, engine=1, n_boot=20
+    )
     middle = (law.ppf(0.75) - law.ppf(0.25)) / (2 * ndtri(0.75))
     overall = next(f for f in found.overall if f.kind == "spread")
     named = next(f for f in found.groups[0].findings if f.kind == "spread")
@@ -292,12 +323,17 @@ def spread_trial(name: str, n: int, trial: int) -> dict[str, float]:
 
 
 SPREAD_CELLS = {
-    f"{name}, n = {n}": (partial(spread_trial, name, n), 500) for name in NOISE for n in (100, 500)
+    f"{name}, n = {n}": (partial(spread_trial, name, n), 500)
+    for name in NOISE
+    for n in (100, 500)
 }
 
 
 def show_spread(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = ["| noise | of all rows (middle half) | of a slice (standard deviation) |", "|---|---|---|"]
+    lines = [
+        "| noise | of all rows (middle half) | of a slice (standard deviation) |",
+        "|---|---|---|",
+    ]
     failures = []
     for name, trials in rows.items():
         held = {key: sum(t[key] for t in trials) for key in ("overall", "slice")}
@@ -325,7 +361,10 @@ def groups_trial(count: int, off: float, trial: int) -> dict[str, float]:
 GROUP_CELLS = {
     f"{count} groups, {what}": (partial(groups_trial, count, off), trials)
     for count in (60, 200, 1000)
-    for what, off, trials in (("one off by 5", 5.0, 20), ("all true", 0.0, 300 if count < 1000 else 200))
+    for what, off, trials in (
+        ("one off by 5", 5.0, 20),
+        ("all true", 0.0, 300 if count < 1000 else 200),
+    )
 }
 
 
@@ -347,25 +386,26 @@ def show_groups(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]
 CHECKS = {
     "check.level": CheckClaim(
         "check: slices named on true models",
-        "Samples of 1,000 in which the verdict rejects at 0.05, the search for slices has p ≤ 0.05, and "
-        "any slice is named. Columns are numbers, levels, whole numbers, two values and dates; the y of "
-        "`groups` depends within groups.",
+        "Samples of 1,000 in which the verdict rejects at 0.05, the search for slices has p"
+        " ≤ 0.05, and any slice is named. Columns are numbers, levels, whole numbers, two"
+        " values and dates; the y of `groups` depends within groups.",
         LEVEL_CELLS,
         show_level,
     ),
     "check.found": CheckClaim(
         "check: the slice that is wrong is found",
-        "Of 200 samples (n = 1,000, 6 columns): the first or second slice overlaps the wrong one with a "
-        "Jaccard index above 0.5. An oracle that is told the slice and tests it alone has power 0.99 at "
-        "level 0.05, at level 0.05 over 5,000 slices (about as many as are searched), and at 1e-8.",
+        "Of 200 samples (n = 1,000, 6 columns): the first or second slice overlaps the"
+        " wrong one with a Jaccard index above 0.5. An oracle that is told the slice and"
+        " tests it alone has power 0.99 at level 0.05, at level 0.05 over 5,000 slices"
+        " (about as many as are searched), and at 1e-8.",
         FOUND_CELLS,
         show_found,
     ),
     "check.said": CheckClaim(
         "check: intervals of slices that were found",
-        "Simultaneous 95% intervals of shift and spread of all named slices in 200 samples: how many "
-        "hold the true value of the slice's own rows; and what was said beside what is true, on "
-        "average.",
+        "Simultaneous 95% intervals of shift and spread of all named slices in 200 samples:"
+        " how many hold the true value of the slice's own rows; and what was said beside"
+        " what is true, on average.",
         SAID_CELLS,
         show_said,
     ),
@@ -377,7 +417,8 @@ CHECKS = {
     ),
     "check.groups": CheckClaim(
         "check: groups of 60 rows, with by=",
-        "Samples in which any group is named at 0.05 (Holm), and in which the one is that is wrong.",
+        "Samples in which any group is named at 0.05 (Holm), and in which the one is that"
+        " is wrong.",
         GROUP_CELLS,
         show_groups,
     ),

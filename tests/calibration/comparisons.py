@@ -1,6 +1,7 @@
 """`compare` and `rank`: level where two wrong models are equally good, power beside a paired t test.
 
-Pairs are equally good by symmetry, or (a wrong spread) because their expected scores are made equal.
+Pairs are equally good by symmetry, or (a wrong spread) because their expected scores are
+made equal.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def spread(key):
             {"measure": key},
         )
 
-    draw.__doc__ = f"A spread too narrow and one too wide, equally good by {key}: skewed differences."
+    draw.__doc__ = (
+        f"A spread too narrow and one too wide, equally good by {key}: skewed differences."
+    )
     return draw
 
 
@@ -181,7 +184,8 @@ class CompareCell:
             means = [0.4 * np.cos(a + 2 * np.pi * norm.cdf(x[:, 0])) for a in angle]
             given = {str(k): law for k, law in enumerate(normals(means, self.n))}
             return min(
-                pair.pvalue for pair in cg.rank(given, x, y, rng=trial, engine=1, n_boot=999).pairs
+                pair.pvalue
+                for pair in cg.rank(given, x, y, rng=trial, engine=1, n_boot=999).pairs
             )
         p, q, x, y, options = CASES[self.case](self.n, rng)
         options = {"measure": self.measure, **options}
@@ -200,7 +204,9 @@ def compare_cells() -> list[CompareCell]:
         "ar1": ("log", "crps"),
     }  # fmt: skip
     level = [
-        CompareCell(case, n, "inside" if case in ("shifts", "classes", "counts") else "below", key)
+        CompareCell(
+            case, n, "inside" if case in ("shifts", "classes", "counts") else "below", key
+        )
         for case, keys in by.items()
         for key in keys
         for n in (60, 100, 300, 1000)
@@ -208,7 +214,9 @@ def compare_cells() -> list[CompareCell]:
     level += [CompareCell("heavy-slopes", n, "below", "log") for n in (60, 100, 300)]
     level += [CompareCell("unnormalised", n, "inside", "stein") for n in (100, 300)]
     level += [CompareCell("identical", 100, "one")]
-    level += [CompareCell("circle", n, "below", models=k) for k in (2, 4, 8) for n in (100, 300)]
+    level += [
+        CompareCell("circle", n, "below", models=k) for k in (2, 4, 8) for n in (100, 300)
+    ]
     power = [
         CompareCell(case, n, claim, key, trials=300)
         for case, claim in (("better", "power"), ("wide", "shown"))
@@ -228,10 +236,22 @@ def compare_lines(
     lines = [
         "## compare and rank: rejections at α = 0.05",
         "",
-        f"`inside`: two wrong models that are equally good, {low} to {high} of 1,000; `below`: at most",
-        f"{high}, where differences are skewed, heavy-tailed or dependent, or any of all pairs of a",
-        "ranking counts. `one`: a model against itself, every p-value 1. `power`: the truth is one of",
-        "the two; beside it, a paired t test of the same scores (`shown`: where differences are",
+        (
+            f"`inside`: two wrong models that are equally good, {low} to {high} of 1,000;"
+            " `below`: at most"
+        ),
+        (
+            f"{high}, where differences are skewed, heavy-tailed or dependent, or any of"
+            " all pairs of a"
+        ),
+        (
+            "ranking counts. `one`: a model against itself, every p-value 1. `power`: the"
+            " truth is one of"
+        ),
+        (
+            "the two; beside it, a paired t test of the same scores (`shown`: where"
+            " differences are"
+        ),
         "skewed, that test does not hold its level).",
         "",
         "| case | n | measure | models | trials | rejections | paired t test | claim |",
@@ -242,21 +262,24 @@ def compare_lines(
         count = sum(p <= 0.05 for p in values.values())
         beside = ""
         if cell.claim in ("power", "shown"):
-            plain = CompareCell(cell.case, cell.n, "t-test", cell.measure, trials=cell.trials)
+            plain = CompareCell(
+                cell.case, cell.n, "t-test", cell.measure, trials=cell.trials
+            )
             beside = str(sum(plain.pvalue(trial) <= 0.05 for trial in values))
         ok = {
             "inside": low <= count <= high,
             "below": count <= high,
             "one": all(p == 1 for p in values.values()),
             "power": not beside or count >= int(beside) - 0.02 * cell.trials,
-            # Skewed differences: Student's t rejects too often on this side, so that it is no yardstick.
+            # Skewed differences: Student's t rejects too often on this side, so that it is
+            # no yardstick.
             "shown": True,
         }[cell.claim]
         if not ok:
             failures.append(f"{cell.name}: {count} rejections")
         mark = "" if ok else " *"
         lines.append(
-            f"| {cell.case} | {cell.n} | {cell.measure} | {cell.models or 2} | {cell.trials} "
-            f"| {count}{mark} | {beside} | {cell.claim} |"
+            f"| {cell.case} | {cell.n} | {cell.measure} | {cell.models or 2} |"
+            f" {cell.trials} | {count}{mark} | {beside} | {cell.claim} |"
         )
     return [*lines, ""]

@@ -22,7 +22,14 @@ N_BOOT = 99
 
 def refitted(model, x, y, *, fit, statistic, n_boot=N_BOOT, rng, engine):
     return cg.composite(
-        fit, x, y, statistic=statistic, n_boot=n_boot, rng=rng, engine=engine, progress=False
+        fit,
+        x,
+        y,
+        statistic=statistic,
+        n_boot=n_boot,
+        rng=rng,
+        engine=engine,
+        progress=False,
     )
 
 
@@ -32,7 +39,9 @@ def naive(model, x, y, *, fit, statistic, rng, engine):
 
 
 def _problem(name, title, r):
-    return Problem(name, title, r, r, lambda n, rng: rng.standard_normal((n, 2)), 2, 1, True)
+    return Problem(
+        name, title, r, r, lambda n, rng: rng.standard_normal((n, 2)), 2, 1, True
+    )
 
 
 LINE = _problem(
@@ -43,7 +52,9 @@ LINE = _problem(
 SPREAD = _problem(
     "true-loglinear",
     "Linear, log-linear variance",
-    cg.models.Normal(mean=lambda x: 1.0 + x[:, 0], std=lambda x: np.exp(0.3 + 0.4 * x[:, 0])),
+    cg.models.Normal(
+        mean=lambda x: 1.0 + x[:, 0], std=lambda x: np.exp(0.3 + 0.4 * x[:, 0])
+    ),
 )
 COUNTS = _problem(
     "true-poisson",
@@ -76,9 +87,16 @@ def check_level(study: Study) -> tuple[str, list[str]]:
                     outside = not low <= count <= high
                     shown.append(f"{count}{'*' if outside else ''}")
                     if method.startswith("composite") and outside:
-                        failures.append(f"{method}, {topic.name}, n = {n}: {count} at {alpha}")
-                if method.startswith("naive") and counts[0] >= bounds(len(pvalues), 0.05)[0]:
-                    failures.append(f"{method}, {topic.name}, n = {n}: {counts[0]}, not conservative")
+                        failures.append(
+                            f"{method}, {topic.name}, n = {n}: {count} at {alpha}"
+                        )
+                if (
+                    method.startswith("naive")
+                    and counts[0] >= bounds(len(pvalues), 0.05)[0]
+                ):
+                    failures.append(
+                        f"{method}, {topic.name}, n = {n}: {counts[0]}, not conservative"
+                    )
                 lines.append(f"| {topic.title} | {n} | {method} | {' | '.join(shown)} |")
     return "\n".join(lines), failures
 
@@ -100,9 +118,9 @@ def check_power(study: Study) -> tuple[str, list[str]]:
 
 
 TEXT = (
-    f"1,000 samples, {N_BOOT} refits each; `composite` must be inside the exact binomial bounds, "
-    "25 to 79 at α = 0.05 and 1 to 24\nat α = 0.01. `naive` tests the fitted model on its own training "
-    "rows as if it were given, and must be below\nthem at 0.05."
+    f"1,000 samples, {N_BOOT} refits each; `composite` must be inside the exact binomial"
+    " bounds, 25 to 79 at α = 0.05 and 1 to 24\nat α = 0.01. `naive` tests the fitted"
+    " model on its own training rows as if it were given, and must be below\nthem at 0.05."
 )
 COMPOSITE = {
     "composite.ols": Claim(
@@ -134,7 +152,8 @@ COMPOSITE = {
     ),
     "composite.power": Claim(
         "Power of `composite`: QGM's curvature against a fitted line, n = 1000",
-        "100 samples, 199 refits each. `composite(adaptive)`, the default, must be above 0.7.",
+        "100 samples, 199 refits each. `composite(adaptive)`, the default, must be above"
+        " 0.7.",
         (PROBLEMS["qgm"],),
         {
             "composite(adaptive)": partial(
@@ -163,15 +182,22 @@ class Fails:
         return found
 
 
-#: Fit, and y drawn from a member of its family: from the linear predictor and a random generator.
+#: Fit, and y drawn from a member of its family: from the linear predictor and a random
+#: generator.
 TRUTHS = {
     "ols": (cg.fits.ols(), lambda eta, rng: eta + 1.5 * rng.standard_normal(len(eta))),
     "heteroscedastic": (
         cg.fits.heteroscedastic(),
         lambda eta, rng: eta + np.exp(0.3 * eta) * rng.standard_normal(len(eta)),
     ),
-    "gamma": (cg.fits.glm("gamma"), lambda eta, rng: np.exp(0.5 * eta) * rng.gamma(2.0, 0.5, len(eta))),
-    "poisson": (cg.fits.glm("poisson"), lambda eta, rng: rng.poisson(np.exp(0.3 + 0.5 * eta))),
+    "gamma": (
+        cg.fits.glm("gamma"),
+        lambda eta, rng: np.exp(0.5 * eta) * rng.gamma(2.0, 0.5, len(eta)),
+    ),
+    "poisson": (
+        cg.fits.glm("poisson"),
+        lambda eta, rng: rng.poisson(np.exp(0.3 + 0.5 * eta)),
+    ),
     "ols that fails": (Fails(), lambda eta, rng: eta + 1.5 * rng.standard_normal(len(eta))),
 }
 
@@ -180,7 +206,9 @@ def whole_trial(name, n, trial):
     rng = np.random.default_rng([trial, n, *name.encode()])
     fit, draw = TRUTHS[name]
     while True:  # the claims are about samples on which the fit works
-        x = pd.DataFrame({"dose": rng.standard_normal(n), "arm": rng.choice(["new", "old"], n)})
+        x = pd.DataFrame(
+            {"dose": rng.standard_normal(n), "arm": rng.choice(["new", "old"], n)}
+        )
         y = draw(1.0 + x["dose"].to_numpy() - 0.5 * (x["arm"] == "old").to_numpy(), rng)
         try:
             fit(x, y)
@@ -189,7 +217,11 @@ def whole_trial(name, n, trial):
             continue
     found = cg.composite(fit, x, y, n_boot=N_BOOT, rng=trial, engine=1, progress=False)
     failures = float(found.result.details["failures"])
-    return {"verdict": found.pvalue, "named": float(len(found.slices) > 0), "failures": failures}
+    return {
+        "verdict": found.pvalue,
+        "named": float(len(found.slices) > 0),
+        "failures": failures,
+    }
 
 
 def show_whole(rows):
@@ -214,9 +246,10 @@ def show_whole(rows):
 COMPOSITE_CHECKS = {
     "composite.whole": CheckClaim(
         "Level of `composite` with the whole answer: verdict and slices of true families",
-        f"1,000 samples, {N_BOOT} refits each, one number and one level in x. The verdict must be "
-        "inside the exact binomial\nbounds, and any slice named in at most 0.05 of the samples. Slices "
-        "are searched from 50 rows on. One fit\nfails on about one sample in a hundred.",
+        f"1,000 samples, {N_BOOT} refits each, one number and one level in x. The verdict"
+        " must be inside the exact binomial\nbounds, and any slice named in at most 0.05"
+        " of the samples. Slices are searched from 50 rows on. One fit\nfails on about one"
+        " sample in a hundred.",
         {
             f"{name}, n = {n}": (partial(whole_trial, name, n), 1000)
             for name in TRUTHS

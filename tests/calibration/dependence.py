@@ -27,7 +27,9 @@ def autoregressive(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return x, x + e
 
 
-def seasonal(season: int, rho: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def seasonal(
+    season: int, rho: float, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Errors that are AR(1) from season to season with rho, standard normal each; season 1 is AR(1)."""
     x, e = rng.standard_normal((2, n))
     for t in range(season, n):
@@ -63,7 +65,11 @@ SAMPLES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
 LASTING: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "ar-0.9": partial(seasonal, 1, 0.9),
     "volatility": volatile,
-    **{f"season-{s}-{rho}": partial(seasonal, s, rho) for s in (7, 12, 24) for rho in (0.5, 0.9)},
+    **{
+        f"season-{s}-{rho}": partial(seasonal, s, rho)
+        for s in (7, 12, 24)
+        for rho in (0.5, 0.9)
+    },
 }
 TESTS: dict[str, Callable[..., cg.GofResult]] = {
     "kcsd": cg.kcsd,
@@ -92,7 +98,9 @@ class DependentCell(Cell):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cg.errors.DependenceWarning)
             test = TESTS[self.method]
-            return test(LINE, x, y, n_boot=N_BOOT, rng=trial, engine=1, **SAID[self.null]).pvalue
+            return test(
+                LINE, x, y, n_boot=N_BOOT, rng=trial, engine=1, **SAID[self.null]
+            ).pvalue
 
 
 def dependent_cells() -> list[Cell]:
@@ -123,18 +131,33 @@ def dependent_cells() -> list[Cell]:
 
 
 def dependence_lines(
-    cells: list[Cell], results: dict[str, dict[int, float]], bounds: Any, failures: list[str]
+    cells: list[Cell],
+    results: dict[str, dict[int, float]],
+    bounds: Any,
+    failures: list[str],
 ) -> list[str]:
     """Return the table: what is said must bring the level back, and the plain test must need it."""
     lines = [
         "## Rows that depend on each other: rejections of the true model at α = 0.05",
         "",
         f"{N_BOOT} draws. `ar`: AR(1) errors at 0.5, block length 10 (or `auto`).",
-        "`clusters`: 20 of 25 rows, which share a tenth of their variance. Claims are exact binomial",
-        "bounds (left with probability 1e-4). The plain test, which takes rows as independent, is shown",
+        (
+            "`clusters`: 20 of 25 rows, which share a tenth of their variance. Claims are"
+            " exact binomial"
+        ),
+        (
+            "bounds (left with probability 1e-4). The plain test, which takes rows as"
+            " independent, is shown"
+        ),
         "to reject too often. `parcels`: the draws of",
-        "`adaptive` above 16,384 rows. `season-s-r`: errors that are AR(1) at r from season to season,",
-        "s rows each. `volatility`: independent signs, sizes as those of AR(1) at 0.9. Of these and",
+        (
+            "`adaptive` above 16,384 rows. `season-s-r`: errors that are AR(1) at r from"
+            " season to season,"
+        ),
+        (
+            "s rows each. `volatility`: independent signs, sizes as those of AR(1) at 0.9."
+            " Of these and"
+        ),
         "`ar-0.9` only the upper bound counts: few blocks hardly reject at all.",
         "",
         "| rows | n | test | said | samples | rejections | claim |",
@@ -147,8 +170,8 @@ def dependence_lines(
         claim = f"above {high}" if plain else f"{low} to {high}"
         holds = count > high if plain else low <= count <= high
         lines.append(
-            f"| {cell.problem} | {cell.n} | {cell.method} | {cell.null} | {cell.trials:,} | "
-            f"{count}{'' if holds else '*'} | {claim} |"
+            f"| {cell.problem} | {cell.n} | {cell.method} | {cell.null} | {cell.trials:,} |"
+            f" {count}{'' if holds else '*'} | {claim} |"
         )
         if not holds:
             failures.append(f"{cell.name}: {count} rejections, claimed {claim}")

@@ -93,7 +93,9 @@ def show_directions(rows: Rows) -> tuple[str, list[str]]:
     for name, trials in rows.items():
         _, least, before = DIRECTIONS[name]
         rate = sum(row["pvalue"] <= 0.05 for row in trials) / len(trials)
-        lines.append(f"| {name} | {rate:.3f}{'*' * (rate < least)} | {least:g} | {before:.3f} |")
+        lines.append(
+            f"| {name} | {rate:.3f}{'*' * (rate < least)} | {least:g} | {before:.3f} |"
+        )
         failures += [f"power against {name}: {rate:.3f}, below {least}"] * (rate < least)
     return "\n".join(lines), failures
 
@@ -110,21 +112,26 @@ def sure_trial(kind: str, n: int, times: float, trial: int) -> dict[str, float]:
         law = cg.from_draws(mean[:, None] + z(rng, n, 99), rng=rng)
     elif kind == "classes":
         y, likely = rng.integers(0, 2, n), np.eye(2)[(x > 0).astype(int)]
-        law = cg.probabilities(np.where(likely == 1, 1 - 0.1 / times, 0.1 / times), classes=[0, 1])
+        law = cg.probabilities(
+            np.where(likely == 1, 1 - 0.1 / times, 0.1 / times), classes=[0, 1]
+        )
     return {"pvalue": float(cg.adaptive(law, x, y, rng=trial, **ONE).pvalue)}
 
 
 DIRECTION_CHECKS = {
     "direction.power": CheckClaim(
-        "Power of `adaptive` against simple misfits of N(0, 1): rejection rates in 300 samples",
-        "α = 0.05. The last column is version 0.1 on the same samples. Units of x must not matter.",
+        "Power of `adaptive` against simple misfits of N(0, 1): rejection rates in 300"
+        " samples",
+        "α = 0.05. The last column is version 0.1 on the same samples. Units of x must not"
+        " matter.",
         {name: (partial(direction_trial, name), 300) for name in DIRECTIONS},
         show_directions,
     ),
     "direction.sure": CheckClaim(
         "Models that are far too sure: rejections at α = 0.05 in 20 samples",
-        "y = 2x + c·noise against N(2x, 1), as mean and std, by scores, by 99 draws; columns are c. "
-        "Classes: the\nmodel gives 0.1/c to what happens half the time. All must be rejected.",
+        "y = 2x + c·noise against N(2x, 1), as mean and std, by scores, by 99 draws;"
+        " columns are c. Classes: the\nmodel gives 0.1/c to what happens half the time. All"
+        " must be rejected.",
         {
             f"{kind}, n = {n} @ {times:g}": (partial(sure_trial, kind, n, times), 20)
             for kind in ("mean and std", "scores", "draws", "classes")

@@ -127,7 +127,11 @@ def confident(error: float, n: int, rng: Rng) -> Any:
     x = rng.normal(size=(n, 2))
     side = (x[:, 0] > 0).astype(int)
     P = np.where(np.eye(2)[side] == 1, 1 - error, error)
-    return cg.probabilities(P, classes=[0, 1]), x, np.where(rng.random(n) < error, 1 - side, side)
+    return (
+        cg.probabilities(P, classes=[0, 1]),
+        x,
+        np.where(rng.random(n) < error, 1 - side, side),
+    )
 
 
 def rare(n: int, rng: Rng) -> Any:
@@ -170,7 +174,11 @@ BROKEN: dict[str, tuple[Draw, tuple[int, ...], tuple[str, ...]]] = {
     "rare counts": (rare, (200, 3000), BOTH),
     "exponential density": (partial(gamma, 1.0), (50,), BOTH),
     "gamma density, shape 0.2": (partial(gamma, 0.2), (200,), BOTH),
-    "gamma density, shape 0.05": (partial(gamma, 0.05), (200,), (*BOTH, "kcsd, normal scores")),
+    "gamma density, shape 0.05": (
+        partial(gamma, 0.05),
+        (200,),
+        (*BOTH, "kcsd, normal scores"),
+    ),
     "density exp(−y¹⁶ ÷ 16)": (box, (200,), BOTH),
     "four huge scores": (huge, (33_000,), BOTH),
 }
@@ -185,7 +193,9 @@ TESTS: dict[str, Callable[..., Any]] = {
 DRAWN = KINDS | EVIDENCE | LARGE | {name: draw for name, (draw, _, _) in BROKEN.items()}
 
 
-def trial(name: str, test: str, n: int, more: dict[str, Any], number: int) -> dict[str, float]:
+def trial(
+    name: str, test: str, n: int, more: dict[str, Any], number: int
+) -> dict[str, float]:
     law, x, y = DRAWN[name](n, np.random.default_rng([number, n, *name.encode()]))
     return {"pvalue": float(TESTS[test](law, x, y, rng=number, **ONE, **more).pvalue)}
 
@@ -201,7 +211,11 @@ def cells(names: Any, tests: Any, sizes: Any, trials: int, **more: Any) -> dict[
 
 def said(trials: int, *alphas: float) -> str:
     """The bounds in words."""
-    ends = (f"{low} to {high} at {alpha:g}" for alpha in alphas for low, high in [bounds(trials, alpha)])
+    ends = (
+        f"{low} to {high} at {alpha:g}"
+        for alpha in alphas
+        for low, high in [bounds(trials, alpha)]
+    )
     return f"Columns are n; counts at each α. Exact binomial bounds: {', '.join(ends)}."
 
 
@@ -216,8 +230,10 @@ _KEPT = partial(level_table, below=_BELOW)
 EVIDENCE_CHECKS = {
     **{
         f"evidence.level.{test}": CheckClaim(
-            f"Level of `{test}` with each kind of evidence: rejections of true models in 1,000 samples",
-            f"{said(1000, 0.05, 0.01)}\nSigns, and a y of few values, may be below at n = 12 and 30.",
+            f"Level of `{test}` with each kind of evidence: rejections of true models in"
+            " 1,000 samples",
+            f"{said(1000, 0.05, 0.01)}\nSigns, and a y of few values, may be below at n ="
+            " 12 and 30.",
             cells(EVIDENCE, (test,), (12, 30, 100, 1000), 1000),
             _KEPT,
         )
@@ -226,13 +242,15 @@ EVIDENCE_CHECKS = {
     "kinds.level": CheckClaim(
         "Level of other kinds of prediction: rejections in 1,000 samples from true models",
         said(1000, 0.05, 0.01),
-        cells([kind for kind in KINDS if kind not in EVIDENCE], ("adaptive",), (30, 300), 1000),
+        cells(
+            [kind for kind in KINDS if kind not in EVIDENCE], ("adaptive",), (30, 300), 1000
+        ),
         level_table,
     ),
     "evidence.large": CheckClaim(
         "Level at n = 30,000: rejections of true models in 200 samples",
-        f"{said(200, 0.05, 0.01)}\nlog-normal(2) columns of x, scores that are Student t2, rows sorted "
-        "by x; and 1,000 samples of 30 columns with the separable sum.",
+        f"{said(200, 0.05, 0.01)}\nlog-normal(2) columns of x, scores that are Student t2,"
+        " rows sorted by x; and 1,000 samples of 30 columns with the separable sum.",
         cells(LARGE, BOTH, (30_000,), 200)
         | cells(("normal scores, d_x = 30",), ("kcsd, separable",), (1000,), 1000),
         level_table,
@@ -244,21 +262,31 @@ EVIDENCE_CHECKS = {
         partial(
             level_table,
             alphas=(0.05, 0.01, 0.001),
-            within=lambda trials, alpha: (0, 38) if alpha == 0.001 else bounds(trials, alpha),
+            within=lambda trials, alpha: (
+                (0, 38) if alpha == 0.001 else bounds(trials, alpha)
+            ),
         ),
     ),
     "evidence.broken": CheckClaim(
         "True models that version 0.1 rejected too often: rejections in 300 samples",
-        f"{said(300, 0.05, 0.01)}\nOnly the upper ones count. 0.1 rejected, at 0.05: confident classes "
-        "up to 0.77 (`kcsd`), 0.70 (`check`), 0.43 (`calibration`); by `adaptive`,\nthe exponential "
-        "density 0.09, gamma densities 0.16 and 0.36, exp(−y¹⁶ ÷ 16) 0.17, four huge scores 0.45.",
+        f"{said(300, 0.05, 0.01)}\nOnly the upper ones count. 0.1 rejected, at 0.05:"
+        " confident classes up to 0.77 (`kcsd`), 0.70 (`check`), 0.43 (`calibration`); by"
+        " `adaptive`,\nthe exponential density 0.09, gamma densities 0.16 and 0.36,"
+        " exp(−y¹⁶ ÷ 16) 0.17, four huge scores 0.45.",
         _BROKEN,
         _KEPT,
     ),
     "evidence.few-draws": CheckClaim(
-        "Level of the combination with 99 draws: rejections of true models in 1,000 samples",
+        "Level of the combination with 99 draws: rejections of true models in 1,000"
+        " samples",
         said(1000, 0.05, 0.01),
-        cells(("normal scores", "scores only", "classes"), ("adaptive",), (30, 200), 1000, n_boot=99),
+        cells(
+            ("normal scores", "scores only", "classes"),
+            ("adaptive",),
+            (30, 200),
+            1000,
+            n_boot=99,
+        ),
         _KEPT,
     ),
 }

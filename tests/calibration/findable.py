@@ -1,8 +1,9 @@
 """What could be found at all of the slice that is wrong, by one who is told the misfit and its size.
 
-Given candidates that are all as likely, the likelihood of the data says how probable each of them
-is; the two guesses that most probably overlap the wrong one (Jaccard index above 0.5) are the best that
-anybody can make. `check` is told neither direction nor size, and must not name anything of a true model.
+Given candidates that are all as likely, the likelihood of the data says how probable each
+of them is; the two guesses that most probably overlap the wrong one (Jaccard index above
+0.5) are the best that anybody can make. `check` is told neither direction nor size, and
+must not name anything of a true model.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 
 from checks import ORACLE, ORACLE_CORRECTED, CheckClaim, wrong_sample
 
-#: Bins of a column by itself and in a pair, rows that a slice has at least: as in a search by `check`.
+#: Bins of a column by itself and in a pair, rows that a slice has at least: as in a search
+#: by `check`.
 BINS, BINS_PAIR, LEAST = 20, 6, 25
 #: Only the most probable candidates are compared.
 MOST = 1500
@@ -26,13 +28,19 @@ def ranges(column: Any, bins: int) -> list[Any]:
     if column.dtype in (object, bool):
         return [column == level for level in np.unique(column)]
     values = column.astype(float)
-    code = np.searchsorted(np.unique(np.quantile(values, np.arange(1, bins) / bins)), values, "right")
+    code = np.searchsorted(
+        np.unique(np.quantile(values, np.arange(1, bins) / bins)), values, "right"
+    )
     last = code.max()
-    ends = [(i, j) for i in range(last + 1) for j in range(i, last + 1) if (i, j) != (0, last)]
+    ends = [
+        (i, j) for i in range(last + 1) for j in range(i, last + 1) if (i, j) != (0, last)
+    ]
     return [(code >= i) & (code <= j) for i, j in ends]
 
 
-def findable_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dict[str, float]:
+def findable_trial(
+    kind: str, how: str, reach: float, n: int, trial: int
+) -> dict[str, float]:
     x, mean, wrong, z = wrong_sample(kind, how, reach, n, trial)
     columns = [x[name].to_numpy() for name in x] + [mean]
     slices = [rows for column in columns for rows in ranges(column, BINS)]
@@ -53,19 +61,25 @@ def findable_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dic
     first = int(np.argmax(near @ probability))
     second = int(np.argmax(near @ (probability * ~near[first])))
     guesses = inside[top[[first, second]]]
-    return {"found": float(max((g & wrong).sum() / (g | wrong).sum() for g in guesses) > 0.5)}
+    return {
+        "found": float(max((g & wrong).sum() / (g | wrong).sum() for g in guesses) > 0.5)
+    }
 
 
 def show(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = [f"| {name} | {sum(t['found'] for t in trials):.0f} |" for name, trials in rows.items()]
+    lines = [
+        f"| {name} | {sum(t['found'] for t in trials):.0f} |"
+        for name, trials in rows.items()
+    ]
     return "\n".join(["| what is wrong | found at best |", "|---|---|", *lines]), []
 
 
 FINDABLE_CHECKS = {
     "check.findable": CheckClaim(
         "check: the slice that is wrong, found by one who knows the misfit",
-        "The same 200 samples. The best two guesses (Bayes) of one who is told that one of some 5,700 "
-        "slices is wrong,\nwhether in shift or in spread, in which direction and how much.",
+        "The same 200 samples. The best two guesses (Bayes) of one who is told that one of"
+        " some 5,700 slices is wrong,\nwhether in shift or in spread, in which direction"
+        " and how much.",
         {
             f"{kind}, {how}, {name}": (partial(findable_trial, kind, how, reach, 1000), 200)
             for kind in ("level", "interval", "pair", "predicted")

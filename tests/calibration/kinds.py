@@ -14,7 +14,11 @@ from condgof.study import problem
 
 ONE = {"engine": 1}  # core; all else, the number of draws too, as users have it
 #: Levels of quantiles, by their number.
-LEVELS = {3: [0.1, 0.5, 0.9], 9: list(np.arange(1, 10) / 10), 99: list(np.arange(1, 100) / 100)}
+LEVELS = {
+    3: [0.1, 0.5, 0.9],
+    9: list(np.arange(1, 10) / 10),
+    99: list(np.arange(1, 100) / 100),
+}
 
 
 def sample(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
@@ -26,7 +30,11 @@ def sample(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
 
 def draws(m: int, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     x, mean, std, y = sample(n, rng)
-    return cg.from_draws(mean[:, None] + std[:, None] * rng.normal(size=(n, m)), rng=rng), x, y
+    return (
+        cg.from_draws(mean[:, None] + std[:, None] * rng.normal(size=(n, m)), rng=rng),
+        x,
+        y,
+    )
 
 
 def counts(m: int, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -49,7 +57,9 @@ def quantiles(count: int, n: int, rng: np.random.Generator) -> tuple[Any, Any, A
     return cg.from_quantiles(table, LEVELS[count]), x, y
 
 
-def intervals(coverage: list[float], n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+def intervals(
+    coverage: list[float], n: int, rng: np.random.Generator
+) -> tuple[Any, Any, Any]:
     x, mean, std, y = sample(n, rng)
     half = std[:, None] * stats.norm.isf((1 - np.array(coverage)) / 2)
     return cg.from_intervals(mean[:, None] - half, mean[:, None] + half, coverage), x, y
@@ -89,7 +99,9 @@ def power_trial(name: str, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, *name.encode()])
     x, y = case.draw(n, rng)
     law = case.p(x)
-    drawn = cg.from_draws(np.concatenate([law.sample(rng) for _ in range(99)], axis=1), rng=rng)
+    drawn = cg.from_draws(
+        np.concatenate([law.sample(rng) for _ in range(99)], axis=1), rng=rng
+    )
     found = {"draws": cg.adaptive(drawn, x, y, rng=trial, **ONE)}
     found["cdf"] = cg.adaptive(law, x, y, rng=trial, **ONE)
     found["mmd"] = cg.mmd(drawn, x, y, rng=trial, **ONE)
@@ -97,17 +109,24 @@ def power_trial(name: str, trial: int) -> dict[str, float]:
 
 
 def show_power(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = ["| problem | n | 99 draws | the known CDF | `mmd` on the draws |", "|---|---|---|---|---|"]
+    lines = [
+        "| problem | n | 99 draws | the known CDF | `mmd` on the draws |",
+        "|---|---|---|---|---|",
+    ]
     failures = []
     for name, trials in rows.items():
         rates = {
-            test: np.mean([row[test] <= 0.05 for row in trials]) for test in ("draws", "cdf", "mmd")
+            test: np.mean([row[test] <= 0.05 for row in trials])
+            for test in ("draws", "cdf", "mmd")
         }
         lines.append(
-            f"| {name} | {POWER[name]} | {' | '.join(f'{rate:.3f}' for rate in rates.values())} |"
+            f"| {name} | {POWER[name]} |"
+            f" {' | '.join(f'{rate:.3f}' for rate in rates.values())} |"
         )
         if rates["draws"] < rates["cdf"] - 0.05:
-            failures.append(f"power of 99 draws on {name}: {rates['draws']:.3f}, CDF {rates['cdf']:.3f}")
+            failures.append(
+                f"power of 99 draws on {name}: {rates['draws']:.3f}, CDF {rates['cdf']:.3f}"
+            )
     return "\n".join(lines), failures
 
 

@@ -48,7 +48,10 @@ LEVEL_CELLS = {
 
 
 def show_level(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = ["| true model | samples | alarms | changes seen | rows a change |", "|---|---|---|---|---|"]
+    lines = [
+        "| true model | samples | alarms | changes seen | rows a change |",
+        "|---|---|---|---|---|",
+    ]
     failures = []
     for name, trials in rows.items():
         alarms = sum(np.isfinite(t["alarm"]) for t in trials)
@@ -57,7 +60,9 @@ def show_level(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]
         lines.append(f"| {name} | {len(trials)} | {alarms} | {changes} | {apart} |")
         if not at_most(alarms, len(trials), ALPHA):
             failures.append(f"monitor.level: {name}, {alarms} alarms")
-        if not at_most(sum(t["changes"] > 0 for t in trials), len(trials), ROWS / RUN_LENGTH):
+        if not at_most(
+            sum(t["changes"] > 0 for t in trials), len(trials), ROWS / RUN_LENGTH
+        ):
             failures.append(f"monitor.level: {name}, {changes} changes")
     return "\n".join(lines), failures
 
@@ -79,7 +84,9 @@ def wrong(kind: str, x: Any, z: Any) -> Any:
 
 def delay_trial(kind: str, columns: int, change: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, columns, change, *kind.encode()])
-    change += trial % 64 if change else 0  # no row of its own, beside those at which bets begin
+    change += (
+        trial % 64 if change else 0
+    )  # no row of its own, beside those at which bets begin
     n = change + 2_000
     x, z = rng.normal(size=(n, columns)), rng.normal(size=n)
     z = np.where(np.arange(n) < change, z, wrong(kind, x, z))
@@ -92,7 +99,8 @@ SOON = {("shift 0.3", 1): 150, ("shift 0.3", 5): 150, ("shift 0.5 where x > 0", 
         ("shift 0.5 where x > 0", 5): 200, ("spread 1.3", 3): None, ("spread 0.7", 3): None,
         ("slope 0.3", 3): None}  # fmt: skip
 SOON_CELLS = {
-    f"{kind}, {columns} columns": (partial(delay_trial, kind, columns, 0), 300) for kind, columns in SOON
+    f"{kind}, {columns} columns": (partial(delay_trial, kind, columns, 0), 300)
+    for kind, columns in SOON
 }
 LATE_CELLS = {
     f"{kind}, {columns} columns": (partial(delay_trial, kind, columns, CHANGE), 300)
@@ -106,7 +114,10 @@ def quantiles(values: list[float]) -> str:
 
 
 def show_soon(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = ["| what is wrong | row of the alarm: 10%, median, 90% | asked |", "|---|---|---|"]
+    lines = [
+        "| what is wrong | row of the alarm: 10%, median, 90% | asked |",
+        "|---|---|---|",
+    ]
     failures = []
     for (name, trials), most in zip(rows.items(), SOON.values(), strict=True):
         found = [t["alarm"] for t in trials]
@@ -118,16 +129,22 @@ def show_soon(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
 
 def show_late(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
     lines = [
-        "| what goes wrong | alarm before | rows to the alarm: 10%, median, 90% | its `since` | rows to "
-        "`changed` | its `since` |",
+        (
+            "| what goes wrong | alarm before | rows to the alarm: 10%, median, 90% | its"
+            " `since` | rows to `changed` | its `since` |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for name, trials in rows.items():
         later = [t for t in trials if t["alarm"] > 0]
         shown = [
-            quantiles([t[key] for t in later]) for key in ("alarm", "since", "change", "changed_since")
+            quantiles([t[key] for t in later])
+            for key in ("alarm", "since", "change", "changed_since")
         ]
-        lines.append(f"| {name} | {len(trials) - len(later)} of {len(trials)} | {' | '.join(shown)} |")
+        lines.append(
+            f"| {name} | {len(trials) - len(later)} of {len(trials)} |"
+            f" {' | '.join(shown)} |"
+        )
     return "\n".join(lines), []
 
 
@@ -143,19 +160,24 @@ def run_length_trial(kind: str, trial: int) -> dict[str, float]:
     while len(m.changes) < 2 and m.rows < 2 * LIMIT:
         z = rng.normal(size=500)
         m.update(
-            np.zeros(500), {"right": z, "always wrong": 0.5 + 1.3 * z, "three values": z.round()}[kind]
+            np.zeros(500),
+            {"right": z, "always wrong": 0.5 + 1.3 * z, "three values": z.round()}[kind],
         )
     seen = [0, *(change["rows"] for change in m.changes), 2 * LIMIT, 2 * LIMIT]
     return {"first": min(seen[1], LIMIT), "second": min(seen[2] - seen[1], LIMIT)}
 
 
 RUN_CELLS = {
-    kind: (partial(run_length_trial, kind), 300) for kind in ("right", "always wrong", "three values")
+    kind: (partial(run_length_trial, kind), 300)
+    for kind in ("right", "always wrong", "three values")
 }
 
 
 def show_run_length(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines = ["| model | streams | mean rows to the first | from it to the second |", "|---|---|---|---|"]
+    lines = [
+        "| model | streams | mean rows to the first | from it to the second |",
+        "|---|---|---|---|",
+    ]
     failures = []
     for name, trials in rows.items():
         shown = []
@@ -164,7 +186,9 @@ def show_run_length(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[
             error = values.std() / np.sqrt(len(values))
             shown.append(f"{values.mean():,.0f} ± {error:,.0f}")
             if values.mean() + 3.5 * error < SHORT:
-                failures.append(f"monitor.run_length: {name}, {which}, {values.mean():.0f} rows")
+                failures.append(
+                    f"monitor.run_length: {name}, {which}, {values.mean():.0f} rows"
+                )
         lines.append(f"| {name} | {len(trials)} | {' | '.join(shown)} |")
     return "\n".join(lines), failures
 
@@ -172,28 +196,31 @@ def show_run_length(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[
 MONITOR_CHECKS = {
     "monitor.level": CheckClaim(
         "monitor: alarms against true models, 10,000 rows",
-        f"Streams with an alarm at any time (alpha = {ALPHA:g}); changes that were seen where there is "
-        f"none (run_length = {RUN_LENGTH:,}), and how many rows there were for each.",
+        f"Streams with an alarm at any time (alpha = {ALPHA:g}); changes that were seen"
+        f" where there is none (run_length = {RUN_LENGTH:,}), and how many rows there were"
+        " for each.",
         LEVEL_CELLS,
         show_level,
     ),
     "monitor.soon": CheckClaim(
         "monitor: wrong from the start",
-        "At which row there is an alarm, of 300 streams; z is N(0, 1) if the model is true.",
+        "At which row there is an alarm, of 300 streams; z is N(0, 1) if the model is"
+        " true.",
         SOON_CELLS,
         show_soon,
     ),
     "monitor.late": CheckClaim(
         f"monitor: wrong from row {CHANGE:,} on",
-        "How many rows later it is noticed, of 300 streams, and since when it says, counted from the "
-        f"row at which it went wrong ({CHANGE:,} to {CHANGE + 63:,}).",
+        "How many rows later it is noticed, of 300 streams, and since when it says,"
+        f" counted from the row at which it went wrong ({CHANGE:,} to {CHANGE + 63:,}).",
         LATE_CELLS,
         show_late,
     ),
     "monitor.run_length": CheckClaim(
         "monitor: changes seen where there is none",
-        f"Mean number of rows, with its standard error, at run_length = {SHORT:,}; more than {LIMIT:,} "
-        "count for that. The second is looked for in the rows after the first was seen.",
+        f"Mean number of rows, with its standard error, at run_length = {SHORT:,}; more"
+        f" than {LIMIT:,} count for that. The second is looked for in the rows after the"
+        " first was seen.",
         RUN_CELLS,
         show_run_length,
     ),

@@ -54,7 +54,11 @@ def wages(n: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _step(x: pd.DataFrame) -> np.ndarray:
-    return x["education"].map({"some": 0.0, "school": 0.15, "college": 0.35, "advanced": 0.6}).to_numpy()
+    return (
+        x["education"]
+        .map({"some": 0.0, "school": 0.15, "college": 0.35, "advanced": 0.6})
+        .to_numpy()
+    )
 
 
 def _line(x: pd.DataFrame) -> np.ndarray:
@@ -70,7 +74,8 @@ def _noise(x: pd.DataFrame) -> np.ndarray:
     return 0.22 + 0.25 * _step(x)
 
 
-#: A line with one spread; the truth is curved in age, and has a step and a spread by education.
+#: A line with one spread; the truth is curved in age, and has a step and a spread by
+#: education.
 WAGES = cg.models.Normal(mean=_line, std=0.3)
 TRUE_WAGES = cg.models.Normal(mean=_curve, std=_noise)
 
@@ -102,12 +107,17 @@ def repaired(name: str, n: int, trial: int) -> dict[str, float]:
 
 
 def _better(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = ["| problem | rows | rejected | better | gain | claimed | claimed too much |"], []
+    lines, failures = (
+        ["| problem | rows | rejected | better | gain | claimed | claimed too much |"],
+        [],
+    )
     lines.append("|---|---|---|---|---|---|---|")
     for name, trials in rows.items():
         better = sum(t["gain"] > 0 for t in trials)
         over = sum(t["low"] > t["gain"] for t in trials)
-        means = (np.mean([t[key] for t in trials]) for key in ("gain", "claimed", "rejected"))
+        means = (
+            np.mean([t[key] for t in trials]) for key in ("gain", "claimed", "rejected")
+        )
         gain, claimed, rejected = means
         case, n = name.rsplit(".", 1)
         lines.append(
@@ -117,20 +127,28 @@ def _better(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
         if better < int(binom.ppf(TAIL / 2, len(trials), 0.95)):
             failures.append(f"repair.better {name}: better in {better} of {len(trials)}")
         if not at_most(over, len(trials), 0.025):
-            failures.append(f"repair.better {name}: claimed too much in {over} of {len(trials)}")
+            failures.append(
+                f"repair.better {name}: claimed too much in {over} of {len(trials)}"
+            )
     return "\n".join(lines), failures
 
 
 def _harmless(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = ["| problem | rows | learned | worse by 0.002 | mean gain | least |"], []
+    lines, failures = (
+        ["| problem | rows | learned | worse by 0.002 | mean gain | least |"],
+        [],
+    )
     lines.append("|---|---|---|---|---|---|")
     for name, trials in rows.items():
         worse = sum(t["gain"] < -WORSE for t in trials)
-        gains, learned = [t["gain"] for t in trials], np.mean([t["learned"] for t in trials])
+        gains, learned = (
+            [t["gain"] for t in trials],
+            np.mean([t["learned"] for t in trials]),
+        )
         case, n = name.rsplit(".", 1)
         lines.append(
-            f"| {case} | {n} | {learned:.3f} | {worse / len(trials):.3f} | {np.mean(gains):.5f} | "
-            f"{min(gains):.4f} |"
+            f"| {case} | {n} | {learned:.3f} | {worse / len(trials):.3f} |"
+            f" {np.mean(gains):.5f} | {min(gains):.4f} |"
         )
         if not at_most(worse, len(trials), 0.05):
             failures.append(f"repair.true {name}: worse in {worse} of {len(trials)}")
@@ -138,21 +156,24 @@ def _harmless(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
 
 
 def _cells(problems: dict[str, int]) -> dict[str, Any]:
-    return {f"{name}.{n}": (partial(repaired, name, n), TRIALS) for name, n in problems.items()}
+    return {
+        f"{name}.{n}": (partial(repaired, name, n), TRIALS) for name, n in problems.items()
+    }
 
 
 REPAIR_CHECKS = {
     "repair.better": CheckClaim(
         "Repairs of a clear misfit",
-        f"`report.repair()` learned on so many rows, its log score on {NEW:,} new rows: better in 95% "
-        "of trials; claimed: the gain on held-out rows of the check, too much if the lower end of its "
-        "interval is above the gain on new rows.",
+        f"`report.repair()` learned on so many rows, its log score on {NEW:,} new rows:"
+        " better in 95% of trials; claimed: the gain on held-out rows of the check, too"
+        " much if the lower end of its interval is above the gain on new rows.",
         _cells(CLEAR),
         _better,
     ),
     "repair.true": CheckClaim(
         "Repairs of true models",
-        f"The same of models that are true: worse by more than {WORSE} a row in at most 5% of trials.",
+        f"The same of models that are true: worse by more than {WORSE} a row in at most 5%"
+        " of trials.",
         _cells(TRUE),
         _harmless,
     ),

@@ -28,7 +28,11 @@ def level_table(
     within: Callable[[int, float], tuple[int, int]] = bounds,
 ) -> tuple[str, list[str]]:
     """Count rejections of cells "row @ column" at each level; those of `below` may be too few."""
-    columns, table, failures = list(dict.fromkeys(name.split(" @ ")[1] for name in rows)), {}, []
+    columns, table, failures = (
+        list(dict.fromkeys(name.split(" @ ")[1] for name in rows)),
+        {},
+        [],
+    )
     for name, trials in rows.items():
         row, column = name.split(" @ ")
         shown = []
@@ -62,10 +66,16 @@ def cell_sections(
 
     def level_lines(some: list[Cell]) -> list[str]:
         return [
-            "## Level of the Stein tests under both bootstraps: rejections in 1,000 samples",
+            (
+                "## Level of the Stein tests under both bootstraps: rejections in 1,000"
+                " samples"
+            ),
             "",
             *_bounds_lines(),
-            "The default null (`wild`) must stay inside; the paper's (`multinomial`) is shown as it",
+            (
+                "The default null (`wild`) must stay inside; the paper's (`multinomial`) is"
+                " shown as it"
+            ),
             "comes out. Values outside are marked `*`.",
             "",
             *_level_lines(some, results, failures, list(METHODS), NULLS, ("wild",)),
@@ -76,10 +86,15 @@ def cell_sections(
         return [
             "## Level of the low-rank solver",
             "",
-            "The same for features of any precision. The spectral null is a limit for large n, shown as",
+            (
+                "The same for features of any precision. The spectral null is a limit for"
+                " large n, shown as"
+            ),
             "it comes out at n = 300.",
             "",
-            *_level_lines(some, results, failures, methods, ("auto", "spectral"), ("auto",)),
+            *_level_lines(
+                some, results, failures, methods, ("auto", "spectral"), ("auto",)
+            ),
         ]
 
     makers = {
@@ -99,7 +114,10 @@ def page(sections: list[str], failures: list[str]) -> str:
     lines = [
         "# Calibration",
         "",
-        "Made by `make calibrate` (`tests/calibration/`). Every trial has its own seed; a p-value of at",
+        (
+            "Made by `make calibrate` (`tests/calibration/`). Every trial has its own seed;"
+            " a p-value of at"
+        ),
         "most α counts as a rejection.",
         "",
         *sections,
@@ -112,7 +130,10 @@ def page(sections: list[str], failures: list[str]) -> str:
 def _bounds_lines() -> list[str]:
     (low5, high5), (low1, high1) = bounds(1000, 0.05), bounds(1000, 0.01)
     return [
-        f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5} at α = 0.05,",
+        (
+            f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5}"
+            " at α = 0.05,"
+        ),
         f"{low1} to {high1} at α = 0.01.",
     ]
 
@@ -135,14 +156,21 @@ def _level_lines(
                 shown: list[str] = []
                 for null in nulls:
                     cell = by_name.get((problem, n, method, null))
-                    shown += ["", ""] if cell is None else _counts(cell, results, failures, claimed)
+                    shown += (
+                        ["", ""]
+                        if cell is None
+                        else _counts(cell, results, failures, claimed)
+                    )
                 if any(shown):
                     lines.append(f"| {problem} | {n} | {method} | {' | '.join(shown)} |")
     return [*lines, ""]
 
 
 def _counts(
-    cell: Cell, results: dict[str, dict[int, float]], failures: list[str], claimed: tuple[str, ...]
+    cell: Cell,
+    results: dict[str, dict[int, float]],
+    failures: list[str],
+    claimed: tuple[str, ...],
 ) -> list[str]:
     shown = []
     for alpha in (0.05, 0.01):
@@ -185,7 +213,9 @@ def _discrete_power_lines(
     for cell in cells:
         rate = rejections(results[cell.name], 0.05) / cell.trials
         least = DISCRETE_POWER[(cell.problem, cell.n, cell.method)]
-        lines.append(f"| {cell.problem} | {cell.n} | {cell.method} | {rate:.3f} | {least or ''} |")
+        lines.append(
+            f"| {cell.problem} | {cell.n} | {cell.method} | {rate:.3f} | {least or ''} |"
+        )
         if least is not None and rate < least:
             failures.append(f"{cell.name}: {rate:.3f}, below {least}")
     return [*lines, ""]
@@ -219,7 +249,10 @@ def _power_lines(
         if best is None or rival is None:
             continue
         p = paired_pvalue(best, rival)
-        lines += [f"On hgm-far the optimised test beats {other}: paired exact test, p = {p:.1e}.", ""]
+        lines += [
+            f"On hgm-far the optimised test beats {other}: paired exact test, p = {p:.1e}.",
+            "",
+        ]
         if p > 1e-3:
             failures.append(f"hgm-far: optimised does not beat {other}, p = {p:.1e}")
     return lines

@@ -1,8 +1,10 @@
 """Run the calibration cells: resumable, on all cores, results as JSON lines and as a table.
 
-    python tests/calibration/run.py --out .calibration --only level.lgm --table calibration.md
+    python tests/calibration/run.py --out .calibration --only level.lgm --table
+    calibration.md
 
-A trial is seeded by its own coordinates, so that stopping, going on and picking cells change nothing.
+A trial is seeded by its own coordinates, so that stopping, going on and picking cells
+change nothing.
 """
 
 from __future__ import annotations
@@ -57,13 +59,18 @@ def run_cell(cell: Cell, out: Path, pool: ProcessPoolExecutor) -> dict[int, floa
         start = time.perf_counter()
         with path.open("a") as file:
             file.write("\n" if done else "")  # ends a torn line
-            for trial, pvalue in zip(missing, pool.map(cell.pvalue, missing, chunksize=4), strict=True):
+            for trial, pvalue in zip(
+                missing, pool.map(cell.pvalue, missing, chunksize=4), strict=True
+            ):
                 done[trial] = pvalue
                 file.write(json.dumps({"trial": trial, "pvalue": pvalue}) + "\n")
                 file.flush()
         seconds = time.perf_counter() - start
         rate = sum(p <= 0.05 for p in done.values()) / cell.trials
-        print(f"{cell.name}: {rate:.3f} at 0.05, {len(missing)} trials in {seconds:.0f} s", flush=True)
+        print(
+            f"{cell.name}: {rate:.3f} at 0.05, {len(missing)} trials in {seconds:.0f} s",
+            flush=True,
+        )
     return {trial: done[trial] for trial in range(cell.trials)}
 
 
@@ -74,7 +81,9 @@ def with_sections(text: str, sections: list[str]) -> str:
         parts = re.split(r"(?m)^(?=## )", text)
         places = [i for i, part in enumerate(parts) if part.startswith(title + "\n")]
         if places:
-            rest = parts[places[0]].rsplit("\n\n", 1)[1] if places[0] == len(parts) - 1 else ""
+            rest = (
+                parts[places[0]].rsplit("\n\n", 1)[1] if places[0] == len(parts) - 1 else ""
+            )
             parts[places[0]] = section + "\n" + rest
         else:
             parts.insert(1, section + "\n")
@@ -86,13 +95,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(".calibration"))
     parser.add_argument("--only", default="", help="run only what this expression finds")
-    parser.add_argument("--table", type=Path, help="write the table here (all cells must be run)")
+    parser.add_argument(
+        "--table", type=Path, help="write the table here (all cells must be run)"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     wanted = re.compile(options.only).search
     cells = [cell for cell in all_cells() if wanted(cell.name)]
-    claims = {name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if wanted(name)}
+    claims = {
+        name: claim for name, claim in {**CLAIMS, **COMPOSITE}.items() if wanted(name)
+    }
     every = {
         **CHECKS,
         **SIZE_CHECKS,
@@ -109,7 +122,9 @@ def main() -> int:
     checks = {name: claim for name, claim in every.items() if wanted(name)}
     if not cells and not claims and not checks:
         print(f"nothing is named like {options.only!r}; there are:")
-        print("\n".join([*CLAIMS, *COMPOSITE, *every, *(cell.name for cell in all_cells())]))
+        print(
+            "\n".join([*CLAIMS, *COMPOSITE, *every, *(cell.name for cell in all_cells())])
+        )
         return 2
     results: dict[str, dict[int, float]] = {}
     with ProcessPoolExecutor(options.processes) as pool:

@@ -1,7 +1,7 @@
 """The claims about how much: bounds of the size, right and sure models, and what could have been found.
 
-Bounds are those of the size alone, whatever the verdict says; `check` says "worse than you allow" only
-where it also rejects.
+Bounds are those of the size alone, whatever the verdict says; `check` says "worse than you
+allow" only where it also rejects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from condgof.methods._scored import Units
 from condgof.sample import Seed
 
 Rng = np.random.Generator
-#: (size, n, rng) → (model, x, y, options): y is off by that size at every x, or by a multiple of it.
+#: (size, n, rng) → (model, x, y, options): y is off by that size at every x, or by a
+#: multiple of it.
 Draw = Callable[[float, int, Rng], tuple[Any, Any, Any, dict[str, Any]]]
 ALPHA = 0.05
 HALF = float(ndtri(0.95))
@@ -35,7 +36,9 @@ def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
     rng = Seed.of(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cg.errors.DependenceWarning)
-        law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
+        law, scored = prepare(
+            model, x, y, Units("ranks", "auto", predictions=True), how, rng
+        )
         how = how.for_rows(scored, x)
         design = make_design(scored.subsample, rng)
         return Bench.of(law, scored, design, how.rows, rng).size
@@ -55,7 +58,12 @@ NORMAL: dict[str, Callable[[Any, Any, float], Any]] = {
 
 def normal(kind: str, size: float, n: int, rng: Rng) -> Any:
     x = rng.standard_normal((n, 2))
-    return (x[:, 0], np.ones(n)), x, x[:, 0] + NORMAL[kind](x, rng.standard_normal(n), size), {}
+    return (
+        (x[:, 0], np.ones(n)),
+        x,
+        x[:, 0] + NORMAL[kind](x, rng.standard_normal(n), size),
+        {},
+    )
 
 
 def softmax(x: Any, count: int, sharp: float) -> Any:
@@ -67,11 +75,15 @@ def softmax(x: Any, count: int, sharp: float) -> Any:
 def nearly(x: Any, count: int, error: float) -> Any:
     """Probabilities of classes of which one is nearly certain."""
     p = np.full((len(x), count), error / (count - 1))
-    p[np.arange(len(x)), np.digitize(x[:, 0], np.linspace(-1, 1, count + 1)[1:-1])] = 1.0 - error
+    p[np.arange(len(x)), np.digitize(x[:, 0], np.linspace(-1, 1, count + 1)[1:-1])] = (
+        1.0 - error
+    )
     return p
 
 
-def classes(law: Callable[..., Any], count: int, of: float, size: float, n: int, rng: Rng) -> Any:
+def classes(
+    law: Callable[..., Any], count: int, of: float, size: float, n: int, rng: Rng
+) -> Any:
     x = rng.standard_normal((n, 2))
     p = law(x, count, of)
     q = p + np.minimum(size, p.max(axis=1))[:, None] * first_to_next(p)
@@ -171,7 +183,10 @@ def truth(name: str) -> float:
 def bounds_trial(name: str, draw: Draw, by: float, n: int, trial: int) -> dict[str, float]:
     """Ask for bounds where the size is what is allowed."""
     model, x, y, said = draw(by, n, np.random.default_rng([trial, n, *name.encode()]))
-    size, allowed = sized(model, x, y, trial, **said), truth(name) if name in VARYING else by
+    size, allowed = (
+        sized(model, x, y, trial, **said),
+        truth(name) if name in VARYING else by,
+    )
     low, high = size.bounds(ALPHA)
     return {
         "size": allowed,
@@ -191,17 +206,23 @@ def show_bounds(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]
         worse, good = (int(sum(t[key] for t in trials)) for key in ("worse", "good"))
         ends = f"{mean['low']:.3f} to {mean['high']:.3f}"
         lines.append(
-            f"| {name} | {mean['size']:.3f} | {mean['estimate']:.3f} | {ends} | {worse} | {good} |"
+            f"| {name} | {mean['size']:.3f} | {mean['estimate']:.3f} | {ends} | {worse} |"
+            f" {good} |"
         )
         for what, count in (("worse", worse), ("good enough", good)):
             if not at_most(count, len(trials), ALPHA):
-                failures.append(f"size.tolerance {name}: called {what} {count} of {len(trials)}")
+                failures.append(
+                    f"size.tolerance {name}: called {what} {count} of {len(trials)}"
+                )
     return "\n".join(lines), failures
 
 
 TRUE: dict[str, tuple[Draw, int]] = {
     **{
-        f"{count} classes, error {error:g}, n = {n:,}": (partial(classes, nearly, count, error), n)
+        f"{count} classes, error {error:g}, n = {n:,}": (
+            partial(classes, nearly, count, error),
+            n,
+        )
         for count in (2, 3)
         for error in (1e-3, 1e-4)
         for n in (300, 3000)
@@ -223,7 +244,10 @@ def true_trial(name: str, draw: Draw, n: int, trial: int) -> dict[str, float]:
 def show_true(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
     lines, failures = ["| model | leaves out 0 | upper end |", "|---|---|---|"], []
     for name, trials in rows.items():
-        above, high = int(sum(t["above"] for t in trials)), np.mean([t["high"] for t in trials])
+        above, high = (
+            int(sum(t["above"] for t in trials)),
+            np.mean([t["high"] for t in trials]),
+        )
         lines.append(f"| {name} | {above} | {high:.3f} |")
         if not at_most(above, len(trials), ALPHA):
             failures.append(f"size.true {name}: leaves out 0 in {above} of {len(trials)}")
@@ -248,9 +272,15 @@ def found_trial(draw: Draw, kind: str, n: int, trial: int) -> dict[str, float]:
         model, x, y, said = draw(0.0, n, rng)
         could = cg.check(model, x, y, **options, **said).power
         size = could.size if kind == "shift" else could.spread
-        model, x, y, said = (draw if kind == "shift" else partial(wider, draw))(size, n, rng)
+        model, x, y, said = (draw if kind == "shift" else partial(wider, draw))(
+            size, n, rng
+        )
         found = cg.check(model, x, y, **options, **said)
-    return {"could": size, "found": float(found.rejected), "size": found.effect.interval.estimate}
+    return {
+        "could": size,
+        "found": float(found.rejected),
+        "size": found.effect.interval.estimate,
+    }
 
 
 FOUND: dict[str, tuple[Draw, str, int]] = {
@@ -267,9 +297,14 @@ FOUND: dict[str, tuple[Draw, str, int]] = {
 
 
 def show_found(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = ["| misfit | could be found | found | its size |", "|---|---|---|---|"], []
+    lines, failures = (
+        ["| misfit | could be found | found | its size |", "|---|---|---|---|"],
+        [],
+    )
     for name, trials in rows.items():
-        could, size = (float(np.median([t[key] for t in trials])) for key in ("could", "size"))
+        could, size = (
+            float(np.median([t[key] for t in trials])) for key in ("could", "size")
+        )
         rate = float(np.mean([t["found"] for t in trials]))
         lines.append(f"| {name} | {could:.3g} | {rate:.2f} | {size:.3g} |")
         if rate < 0.7:
@@ -282,8 +317,9 @@ def show_found(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]
 SIZE_CHECKS = {
     "size.tolerance": CheckClaim(
         "Tolerance: misfits exactly as large as is allowed, in 300 samples",
-        "Calls of either kind at α = 0.05, from the bounds of the size alone; means of estimate and "
-        "bounds.\nWhere a misfit varies with x, its size comes from 1,920,000 rows.",
+        "Calls of either kind at α = 0.05, from the bounds of the size alone; means of"
+        " estimate and bounds.\nWhere a misfit varies with x, its size comes from 1,920,000"
+        " rows.",
         {name: (partial(bounds_trial, name, *case), 300) for name, case in EXACT.items()}
         | {
             f"{name}, n = {n:,}": (partial(bounds_trial, name, *case, n), 300)
@@ -294,16 +330,16 @@ SIZE_CHECKS = {
     ),
     "size.true": CheckClaim(
         "Size of true models, in 300 samples",
-        "95% intervals of the size, whatever the verdict says; `check` begins them at 0 unless it "
-        "rejects.",
+        "95% intervals of the size, whatever the verdict says; `check` begins them at 0"
+        " unless it rejects.",
         {name: (partial(true_trial, name, *case), 300) for name, case in TRUE.items()},
         show_true,
     ),
     "size.found": CheckClaim(
         "What could have been found with probability 0.8: how often it is, in 100 samples",
-        "Each trial asks a check of a true sample what could be found, and checks another sample with "
-        "that\nmisfit: it must be found in at least 0.7, and the size that is said of it is in the same "
-        "unit\n(of a spread, as large as a shift of that size).",
+        "Each trial asks a check of a true sample what could be found, and checks another"
+        " sample with that\nmisfit: it must be found in at least 0.7, and the size that is"
+        " said of it is in the same unit\n(of a spread, as large as a shift of that size).",
         {name: (partial(found_trial, *case), 100) for name, case in FOUND.items()},
         show_found,
     ),

@@ -121,7 +121,10 @@ def trial(name: str, number: int) -> dict[str, float]:
 
 
 def show(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    rates = {name: np.mean([row["pvalue"] <= 0.05 for row in trials]) for name, trials in rows.items()}
+    rates = {
+        name: np.mean([row["pvalue"] <= 0.05 for row in trials])
+        for name, trials in rows.items()
+    }
     lines = [f"| {name} | {rate:.2f} |" for name, rate in rates.items()]
     mean = f"| mean | {np.mean(list(rates.values())):.3f} |"
     return "\n".join(["| misfit | rate |", "|---|---|", *lines, mean]), []
@@ -129,7 +132,8 @@ def show(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
 
 TUNING_CHECKS = {
     "shares": CheckClaim(
-        "Power of `adaptive` on the misfits by which the shares of its families were chosen",
+        "Power of `adaptive` on the misfits by which the shares of its families were"
+        " chosen",
         "Rejection rates at α = 0.05 in 100 samples: for choosing, not a claim.",
         {name: (partial(trial, name), 100) for name in (*MISFITS, *OTHERS)},
         show,

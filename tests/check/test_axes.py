@@ -22,7 +22,9 @@ def looked_of(columns, x, predictions=()):
     rows = np.arange(len(x)) * 3 + 1
     axes = axes_of(columns, x, predictions)
     y, said = np.zeros((len(x), 1)), [values for _, values in predictions]
-    looked = Looked("continuous", rows, tuple(columns), x, axes, y, (Column("y"),), whole=len(x))
+    looked = Looked(
+        "continuous", rows, tuple(columns), x, axes, y, (Column("y"),), whole=len(x)
+    )
     return replace(looked, location=np.column_stack(said) if said else None)
 
 
@@ -43,12 +45,17 @@ LEVELS = st.lists(st.text(max_size=6), min_size=2, max_size=6, unique=True).map(
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.floats(-1e5, 1e5).map(lambda v: round(v, 2)),
-    st.sampled_from([0.1, 0.2, 0.1 + 0.2, 0.3, -0.0, 0.0, 5e-324, 1e-7, 2.0**53, 1e300, 1e5, 99999.5]),
+    st.sampled_from(
+        [0.1, 0.2, 0.1 + 0.2, 0.3, -0.0, 0.0, 5e-324, 1e-7, 2.0**53, 1e300, 1e5, 99999.5]
+    ),
 )
-INTEGERS = st.one_of(st.integers(-(2**53) + 1, 2**53 - 1), st.integers(-3, 12), st.integers(1900, 2030))
+INTEGERS = st.one_of(
+    st.integers(-(2**53) + 1, 2**53 - 1), st.integers(-3, 12), st.integers(1900, 2030)
+)
 #: From 1900 to 2250; half of them at midnight.
 MOMENTS = st.one_of(
-    st.integers(-25_000, 100_000).map(lambda d: d * DAY), st.integers(-25_000 * DAY, 100_000 * DAY)
+    st.integers(-25_000, 100_000).map(lambda d: d * DAY),
+    st.integers(-25_000 * DAY, 100_000 * DAY),
 )
 
 
@@ -56,7 +63,9 @@ MOMENTS = st.one_of(
 def columns(draw, name="v"):
     """A column and its values."""
     n = draw(st.integers(4, 30))
-    kind = draw(st.sampled_from(["numbers", "integers", "boolean", "dates", "levels", "ordered"]))
+    kind = draw(
+        st.sampled_from(["numbers", "integers", "boolean", "dates", "levels", "ordered"])
+    )
     if kind in ("levels", "ordered"):
         levels = draw(LEVELS)
         codes = st.integers(0, len(levels) - 1)
@@ -85,10 +94,16 @@ def holds(condition, axis, values):
         return (places[0] <= values) & (values <= places[-1])
     if axis.kind == "dates":
         values = np.rint(values * DAY).astype(np.int64)
-        number = lambda text: np.datetime64(text.replace(" ", "T"), "us").astype(np.int64)  # noqa: E731
+
+        def number(text):
+            return np.datetime64(text.replace(" ", "T"), "us").astype(np.int64)
+
     else:
         flags = {"True": 1.0, "False": 0.0}
-        number = lambda text: flags.get(text) if text in flags else float(text.replace(",", ""))  # noqa: E731
+
+        def number(text):
+            return flags[text] if text in flags else float(text.replace(",", ""))
+
     found = re.fullmatch(r"(?:(?P<low>\S.*) ≤ )?v(?: (?P<sign>[≤<≥=]) (?P<end>.*))?", text)
     true = np.ones(len(values), dtype=bool)
     if found["low"]:
@@ -114,14 +129,28 @@ def test_words_are_true_of_exactly_their_rows(given, bins):
         assert 0 < inside.sum() < len(inside)
         if plain:
             condition = one.condition(cut, first, last)
-            np.testing.assert_array_equal(holds(condition, one, values), inside, condition.words)
+            np.testing.assert_array_equal(
+                holds(condition, one, values), inside, condition.words
+            )
 
 
 NAMES = st.one_of(
     st.text(max_size=8),
     st.text(string.ascii_letters + string.digits + string.punctuation + " ", max_size=10),
     st.sampled_from(
-        ["class", "in", "True", "floor", "index", "inf", "a (b)", "a b_c", "a b c", "µg", "__a__"]
+        [
+            "class",
+            "in",
+            "True",
+            "floor",
+            "index",
+            "inf",
+            "a (b)",
+            "a b_c",
+            "a b c",
+            "µg",
+            "__a__",
+        ]
     ),
 )
 
@@ -132,7 +161,9 @@ def test_queries_find_exactly_their_rows(data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=3, unique=True))
     drawn = [data.draw(columns(name)) for name in names]
     n = min(len(values) for _, values in drawn)
-    looked = looked_of([column for column, _ in drawn], np.column_stack([v[:n] for _, v in drawn]))
+    looked = looked_of(
+        [column for column, _ in drawn], np.column_stack([v[:n] for _, v in drawn])
+    )
     frame = frame_of(looked)
     both = []
     for one in looked.axes:
@@ -164,7 +195,11 @@ class TestWords:
 
     def test_one_integer(self):
         children = axis([0, 0, 1, 1, 2, 2], "children")
-        assert [c.words for c in said(children)][::2] == ["children = 0", "children = 1", "children = 2"]
+        assert [c.words for c in said(children)][::2] == [
+            "children = 0",
+            "children = 1",
+            "children = 2",
+        ]
 
     def test_numbers_have_the_shortest_bounds(self):
         v = [31.04, 20.123456, 31.1234567, 40.0123456, 47.4999999, 47.51234567]
@@ -176,7 +211,10 @@ class TestWords:
 
     def test_thousands_have_commas_from_ten_thousand_on_and_years_have_none(self):
         assert words([1e4, 5e4, 2e6, 3e6])[0] == "v = 10,000"
-        assert said(axis([12345.678, 1e5 + 0.123456789, 1e6 + 0.123456789, 9.5]))[0].query == "v == 9.5"
+        assert (
+            said(axis([12345.678, 1e5 + 0.123456789, 1e6 + 0.123456789, 9.5]))[0].query
+            == "v == 9.5"
+        )
         assert words([1e4 + 1 / 3, 5e4 + 1 / 3, 2e6 + 1 / 3])[0] == "v < 30,000"
         assert words([1950, 1990, 2020], "year")[1] == "year ≤ 1990"
 
@@ -187,16 +225,26 @@ class TestWords:
             ("married = 0", "married == 0"),
             ("married = 1", "married == 1"),
         ]
-        assert words([0, 1, 1], "member", boolean=True) == ["member = False", "member = True"]
+        assert words([0, 1, 1], "member", boolean=True) == [
+            "member = False",
+            "member = True",
+        ]
         # Of a standardised one no value is short: there is a number between them.
-        assert words([-0.57735026918, 1.7320508075688, 1.7320508075688]) == ["v < 0.6", "v ≥ 0.6"]
+        assert words([-0.57735026918, 1.7320508075688, 1.7320508075688]) == [
+            "v < 0.6",
+            "v ≥ 0.6",
+        ]
 
     def test_dates_are_dates(self):
-        days = np.array(["2020-02-20", "2020-03-01T14:00", "2020-05-31T23:00", "2020-06-01"], "M8[us]")
+        days = np.array(
+            ["2020-02-20", "2020-03-01T14:00", "2020-05-31T23:00", "2020-06-01"], "M8[us]"
+        )
         day = axis(days.astype(np.int64) / DAY, "day", dates=True)
         cut = day.cut(20)
         assert day.condition(cut, 1, 2).words == "2020-03-01 ≤ day < 2020-06-01"
-        assert day.condition(cut, 1, 2).query == 'day >= "2020-03-01" and day < "2020-06-01"'
+        assert (
+            day.condition(cut, 1, 2).query == 'day >= "2020-03-01" and day < "2020-06-01"'
+        )
         assert day.condition(cut, 0, 0).words == "day = 2020-02-20"
         assert day.condition(cut, 2, 3).words == "day ≥ 2020-05-31"
         assert day.condition(cut, 0, 1).words == "day < 2020-05-31"
@@ -295,7 +343,16 @@ class TestAxes:
         said = (Column("predicted"), np.array([1.0, 2.0, 2.0, 1.0]))
         axes = axes_of(sample.x_columns, sample.x, [said])
         assert [one.kind for one in axes] == [
-            *("integers", "numbers", "two", "two", "levels", "ordered", "dates", "integers"),
+            *(
+                "integers",
+                "numbers",
+                "two",
+                "two",
+                "levels",
+                "ordered",
+                "dates",
+                "integers",
+            ),
         ]
         assert axes[3].levels == ("False", "True")
         assert axes[5].levels == ("C", "B", "A")
@@ -318,7 +375,9 @@ class TestAxes:
         for i, query in enumerate(found.values()):
             assert list(frame.query(query).index) == list(looked.rows[codes == i])
 
-    @pytest.mark.parametrize("form", ["town={}", "C(town)[T.{}]", "C(town)[{}]", "town.{}", "a_town_{}"])
+    @pytest.mark.parametrize(
+        "form", ["town={}", "C(town)[T.{}]", "C(town)[{}]", "town.{}", "a_town_{}"]
+    )
     def test_spellings_of_one_hot_columns(self, form):
         x = np.eye(4)[np.arange(12) % 4]
         columns = [Column(form.format(level), boolean=True) for level in "abcd"]
@@ -336,14 +395,62 @@ class TestAxes:
     def test_two_categories_that_begin_alike(self):
         x = np.eye(3)[np.arange(9) % 3]
         both = np.column_stack([x, x[:, ::-1]])
-        columns = [Column(f"home_{kind}_{i}") for kind in ("town", "land") for i in range(3)]
-        assert {one.name for one in looked_of(columns, both).axes} == {"home_town", "home_land"}
+        columns = [
+            Column(f"home_{kind}_{i}") for kind in ("town", "land") for i in range(3)
+        ]
+        assert {one.name for one in looked_of(columns, both).axes} == {
+            "home_town",
+            "home_land",
+        }
 
 
 AWKWARD = [
-    *("a b", "a (b)", "a - b", "a__b", "_a", "__a__", "floor", "sum", "class", "in", "True", "None"),
-    *("x.1", "x.01", "1.e", "0", "007", "2nd floor", "µg", "x²", "ﬁ", "a'b", 'a"b', "a#b", "a?", "a$"),
-    *("50%", "a(", "a)", "a[0]", "é", "日 本", "a@b", "index", "T", "a:b", "a;b", "a=b", "a\\b", "a\nb"),
+    *(
+        "a b",
+        "a (b)",
+        "a - b",
+        "a__b",
+        "_a",
+        "__a__",
+        "floor",
+        "sum",
+        "class",
+        "in",
+        "True",
+        "None",
+    ),
+    *(
+        "x.1",
+        "x.01",
+        "1.e",
+        "0",
+        "007",
+        "2nd floor",
+        "µg",
+        "x²",
+        "ﬁ",
+        "a'b",
+        'a"b',
+        "a#b",
+        "a?",
+        "a$",
+    ),
+    *(
+        "50%",
+        "a(",
+        "a)",
+        "a[0]",
+        "é",
+        "日 本",
+        "a@b",
+        "index",
+        "T",
+        "a:b",
+        "a;b",
+        "a=b",
+        "a\\b",
+        "a\nb",
+    ),
     *(
         "",
         " ",
@@ -363,7 +470,15 @@ AWKWARD = [
         "➋",
     ),
     *("¯", "नाम", "नाम दो", "①", "a\u0304"),
-    *("C(edu)[T.x]", "((a))", "BACKTICK_QUOTED_STRING_a_b", "Timestamp", "datetime", "list", "Inf"),
+    *(
+        "C(edu)[T.x]",
+        "((a))",
+        "BACKTICK_QUOTED_STRING_a_b",
+        "Timestamp",
+        "datetime",
+        "list",
+        "Inf",
+    ),
 ]
 
 
@@ -374,7 +489,9 @@ class TestNames:
         assert len(set(names)) == len(AWKWARD)
         frame = pd.DataFrame(np.eye(len(names)), columns=list(names))
         for i, name in enumerate(names):
-            found = frame.query(f"{quoted(name)} >= 0.5 and {quoted(name)} < 2", engine=engine)
+            found = frame.query(
+                f"{quoted(name)} >= 0.5 and {quoted(name)} < 2", engine=engine
+            )
             assert list(found.index) == [i], name
 
     def test_names_change_only_where_they_must(self):

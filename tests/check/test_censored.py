@@ -25,7 +25,9 @@ def times(factor):
 def old():
     """From 65 on, the hazard is twice what the model says."""
     y, event = times(np.where(X.age >= 65, 0.5, 1.0))
-    return cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, by="female", rng=1)
+    return cg.check(
+        cg.models.Exponential(scale=SCALE), X, y, event=event, by="female", rng=1
+    )
 
 
 def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
@@ -38,7 +40,9 @@ def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
     lead = first.findings[0]
     observed, expected = rows.event.sum(), rows.cumulative_hazard.sum()
     assert lead.estimate == pytest.approx(observed / expected, rel=1e-12)
-    assert lead.words.startswith(f"{observed} events observed, {expected:,.1f} expected (ratio ")
+    assert lead.words.startswith(
+        f"{observed} events observed, {expected:,.1f} expected (ratio "
+    )
     assert lead.interval[0] < 2.0 < lead.interval[1]
     assert old.words.startswith("The hazard is wrong: hazard too low where age ≥ ")
 
@@ -46,7 +50,12 @@ def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
 def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
     frame = old.frame()
     whole, early, middle, late = old.overall[:4]
-    assert [f.label for f in old.overall[:4]] == ["", "early third", "middle third", "late third"]
+    assert [f.label for f in old.overall[:4]] == [
+        "",
+        "early third",
+        "middle third",
+        "late third",
+    ]
     end = old.looked.cuts[0]
     assert f"(cumulative hazard up to {end:g})" in early.words
     seen = int((frame.event.astype(bool) & (frame.cumulative_hazard <= end)).sum())
@@ -54,7 +63,9 @@ def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
     assert early.estimate == pytest.approx(seen / expected, rel=1e-12)
     parts = sum(
         f.estimate * e
-        for f, e in zip((early, middle, late), _expected(frame, old.looked.cuts), strict=True)
+        for f, e in zip(
+            (early, middle, late), _expected(frame, old.looked.cuts), strict=True
+        )
     )
     assert parts == pytest.approx(frame.event.sum())
     tail, total = 0.0041671, frame.cumulative_hazard.sum()  # 2.638 standard errors
@@ -71,7 +82,9 @@ def _expected(frame, cuts):
 
 def test_a_constant_excess_is_its_own_size():
     y, event = times(1 / 1.5)
-    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, tolerance=0.1, rng=1)
+    report = cg.check(
+        cg.models.Exponential(scale=SCALE), X, y, event=event, tolerance=0.1, rng=1
+    )
     assert report.effect.unit == "relative error of the hazard"
     assert report.effect.interval.low < 0.5 < report.effect.interval.high
     assert report.effect.interval.estimate == pytest.approx(0.5, abs=0.15)
@@ -90,7 +103,11 @@ def test_a_true_model_passes_and_says_what_would_have_been_found():
         true = rng.exponential(SCALE / (1 + report.power.size))
         until = rng.exponential(15, N)
         found = cg.adaptive(
-            cg.models.Exponential(scale=SCALE), X, np.minimum(true, until), event=true <= until, rng=seed
+            cg.models.Exponential(scale=SCALE),
+            X,
+            np.minimum(true, until),
+            event=true <= until,
+            rng=seed,
         )
         again += found.reject()
     assert again >= 5  # 0.7% at 0.8
@@ -102,7 +119,10 @@ def test_the_report_is_written_and_every_picture_drawn(old):
     assert "events / expected" in page
     pytest.importorskip("matplotlib")
     for what, which in (("survival", {}), ("column", {"column": "age"}), ("slice", {})):
-        assert old.plot(what, **which).get_title(loc="left") or old.plot(what, **which).get_title()
+        assert (
+            old.plot(what, **which).get_title(loc="left")
+            or old.plot(what, **which).get_title()
+        )
     with pytest.raises(cg.errors.InputError, match="no picture 'pit'"):
         old.plot("pit")
     assert old.to_dict()["overall"][0]["kind"] == "events"

@@ -45,7 +45,7 @@ def same(one, other):
 
 
 def test_the_slice_is_found_and_said_in_the_users_names(found):
-    (first, *_) = found.slices
+    first, *_ = found.slices
     assert found.rejected
     assert found.reject()
     assert first.words == "city = Oslo"
@@ -100,11 +100,15 @@ def test_orders_of_slices():
     certain, worst = found.slices_by("certain"), found.slices_by("severity")
     assert certain == found.slices
     assert set(map(id, certain)) == set(map(id, worst))
-    assert [one.severity for one in worst] == sorted((s.severity for s in worst), reverse=True)
+    assert [one.severity for one in worst] == sorted(
+        (s.severity for s in worst), reverse=True
+    )
     assert "x2" in worst[0].words
     assert [one.words for one in worst] != [one.words for one in certain]
     for one in worst:
-        assert one.severity == pytest.approx(abs(one.findings[0].estimate - one.findings[0].expected))
+        assert one.severity == pytest.approx(
+            abs(one.findings[0].estimate - one.findings[0].expected)
+        )
     with pytest.raises(InputError, match="order must be one of 'certain', 'severity'"):
         found.slices_by("size")
 
@@ -117,12 +121,23 @@ def test_text_for_a_terminal(found):
     heads = [line[2:10].strip() for line in lines[1:] if line[2:10].strip()]
     assert heads == ["verdict", "message", "size", "all rows", "where"]
     assert repr(found) == f"Check(n=300, p ≤ 0.01, slices={len(found.slices)})"
-    assert repr(found.slices[0]) == f"Slice('city = Oslo', n={found.slices[0].n}, too low, p ≤ 0.01)"
+    assert (
+        repr(found.slices[0])
+        == f"Slice('city = Oslo', n={found.slices[0].n}, too low, p ≤ 0.01)"
+    )
 
 
 def test_the_frame_has_what_is_said(found):
     frame = found.frame()
-    assert list(frame) == ["income", "city", "rent", "predicted", "predicted_sd", "pit", "z"]
+    assert list(frame) == [
+        "income",
+        "city",
+        "rent",
+        "predicted",
+        "predicted_sd",
+        "pit",
+        "z",
+    ]
     np.testing.assert_array_equal(frame.index, np.arange(N))
     np.testing.assert_allclose(frame["z"], HIGH - MEAN)
     np.testing.assert_allclose(frame["predicted"], MEAN)
@@ -150,7 +165,9 @@ def test_plain_objects_for_json(found):
         for each in value if isinstance(value, (list, type({}.values()))) else ():
             yield from keys(each)
 
-    assert not {"rows", "looked"} & set(keys({k: v for k, v in plain.items() if k != "details"}))
+    assert not {"rows", "looked"} & set(
+        keys({k: v for k, v in plain.items() if k != "details"})
+    )
     assert len(json.dumps(plain)) < 60_000
 
 
@@ -173,7 +190,9 @@ def test_inputs_are_not_changed():
     model, frame, y = (MEAN.copy(), np.ones(N)), FRAME.copy(), HIGH.copy()
     mask, labels = CITY == "Rome", CITY.copy()
     before = mask.copy()
-    cg.check(model, frame, y, by=labels, slices=[mask, "income <= 2000"], tolerance=0.1, **FAST)
+    cg.check(
+        model, frame, y, by=labels, slices=[mask, "income <= 2000"], tolerance=0.1, **FAST
+    )
     pd.testing.assert_frame_equal(frame, FRAME)
     pd.testing.assert_series_equal(y, HIGH)
     assert (model[0] == MEAN).all()
@@ -191,7 +210,10 @@ def test_the_same_on_any_engine_and_budget(found, options):
     assert [one.pvalue for one in again.slices] == [one.pvalue for one in found.slices]
     assert again.words == found.words
     np.testing.assert_allclose(
-        again.effect.interval.estimate, found.effect.interval.estimate, rtol=1e-8, atol=1e-12
+        again.effect.interval.estimate,
+        found.effect.interval.estimate,
+        rtol=1e-8,
+        atol=1e-12,
     )
 
 
@@ -204,18 +226,24 @@ def test_a_generator_is_advanced_and_the_seed_gives_it_again():
 
 def test_frames_of_all_kinds_say_the_same(found):
     other = cg.check(
-        MODEL, pl.DataFrame({"income": INCOME, "city": CITY}), pl.Series("rent", HIGH), **FAST
+        MODEL,
+        pl.DataFrame({"income": INCOME, "city": CITY}),
+        pl.Series("rent", HIGH),
+        **FAST,
     )
     same(other, found)
     shifted = FRAME.set_index(np.arange(N)[::-1])
     np.testing.assert_array_equal(
-        cg.check(MODEL, shifted, HIGH.to_numpy(), **FAST).slices[0].rows, found.slices[0].rows
+        cg.check(MODEL, shifted, HIGH.to_numpy(), **FAST).slices[0].rows,
+        found.slices[0].rows,
     )
 
 
 def test_rows_of_bound_models_go_with_the_sample():
     bound = cg.check(MODEL, INCOME, HIGH, **FAST)
-    functional = cg.check(cg.models.Normal(mean=lambda x: x / 1000, std=1.0), INCOME, HIGH, **FAST)
+    functional = cg.check(
+        cg.models.Normal(mean=lambda x: x / 1000, std=1.0), INCOME, HIGH, **FAST
+    )
     assert bound.pvalue == functional.pvalue
     np.testing.assert_allclose(
         [f.estimate for f in bound.overall],
@@ -232,7 +260,9 @@ def stream(tmp_path, n):
     rng = np.random.default_rng(4)
     a, b = rng.standard_normal((2, n))
     y = a + 0.8 * (b > 1) + rng.standard_normal(n)
-    pd.DataFrame({"a": a, "b": b, "y": y, "mu": a, "sd": 1.0}).to_parquet(tmp_path / "t.parquet")
+    pd.DataFrame({"a": a, "b": b, "y": y, "mu": a, "sd": 1.0}).to_parquet(
+        tmp_path / "t.parquet"
+    )
     source = cg.scan(tmp_path / "t.parquet", x=["a", "b"], y="y")
     return source, cg.columns(mean="mu", std="sd"), a, b, y
 
@@ -248,7 +278,9 @@ def test_a_source_and_dask_arrays(tmp_path):
     whole = cg.check((a, np.ones(5000)), parts[2], y, solver="lowrank", **FAST)
     for other in (dask, whole):
         assert other.pvalue == streamed.pvalue
-        assert [one.pvalue for one in other.slices] == [one.pvalue for one in streamed.slices]
+        assert [one.pvalue for one in other.slices] == [
+            one.pvalue for one in streamed.slices
+        ]
         assert [one.n for one in other.slices] == [one.n for one in streamed.slices]
     first = streamed.slices[0]
     np.testing.assert_array_equal(streamed.frame().query(first.query).index, first.rows)
@@ -261,7 +293,9 @@ def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
     source, model, a, b, y = stream(tmp_path, 5000)
     named = {"by": (b > 0).astype(str), "slices": ["b > 1", b > 1]}
     found = cg.check(model, source, solver="lowrank", **named, **FAST)
-    assert any("is of 1,200 of the 5,000 rows, drawn at random" in note for note in found.notes)
+    assert any(
+        "is of 1,200 of the 5,000 rows, drawn at random" in note for note in found.notes
+    )
     frame = found.frame()
     assert len(frame) == 1200
     np.testing.assert_array_equal(frame["b"], b[frame.index])
@@ -291,15 +325,23 @@ def test_rows_are_numbers_of_the_users_data():
     holes = FRAME.copy()
     gone = np.arange(N) % 7 == 0
     holes.loc[gone, "income"] = np.nan
-    found = cg.check(MODEL, holes, HIGH, missing="drop", by="city", slices=[CITY == "Rome"], **FAST)
+    found = cg.check(
+        MODEL, holes, HIGH, missing="drop", by="city", slices=[CITY == "Rome"], **FAST
+    )
     assert found.result.n == int((~gone).sum())
-    np.testing.assert_array_equal(found.slices[0].rows, np.flatnonzero((CITY == "Oslo") & ~gone))
+    np.testing.assert_array_equal(
+        found.slices[0].rows, np.flatnonzero((CITY == "Oslo") & ~gone)
+    )
     np.testing.assert_array_equal(found.frame().index, np.flatnonzero(~gone))
-    np.testing.assert_array_equal(found.frame().query(found.slices[0].query).index, found.slices[0].rows)
+    np.testing.assert_array_equal(
+        found.frame().query(found.slices[0].query).index, found.slices[0].rows
+    )
     for one in found.groups:
         town = one.words.split(" = ")[-1] if "mask" not in one.words else "Rome"
         np.testing.assert_array_equal(one.rows, np.flatnonzero((town == CITY) & ~gone))
-    alone = cg.check((MEAN[~gone], np.ones(len(MEAN[~gone]))), FRAME[~gone], HIGH[~gone], **FAST)
+    alone = cg.check(
+        (MEAN[~gone], np.ones(len(MEAN[~gone]))), FRAME[~gone], HIGH[~gone], **FAST
+    )
     assert alone.pvalue == found.pvalue
     assert [one.words for one in alone.slices] == [one.words for one in found.slices]
 
@@ -310,7 +352,9 @@ def test_missing_values_are_a_level():
     found = cg.check(MODEL, holes, HIGH, missing="level", **FAST)
     assert found.result.n == N
     np.testing.assert_array_equal(found.slices[0].rows, np.flatnonzero(CITY == "Oslo"))
-    np.testing.assert_array_equal(found.frame().query(found.slices[0].query).index, found.slices[0].rows)
+    np.testing.assert_array_equal(
+        found.frame().query(found.slices[0].query).index, found.slices[0].rows
+    )
     with pytest.raises(NonFiniteError, match="missing"):
         cg.check(MODEL, holes, HIGH, **FAST)
 
@@ -322,18 +366,26 @@ def test_missing_values_are_a_level():
 def test_few_rows_still_give_a_verdict(n):
     found = cg.check((MEAN[:n], np.ones(n)), INCOME[:n], Y[:n], tolerance=0.5, **FAST)
     assert found.slices == ()
-    assert any("too few to search for slices (that takes 50)" in note for note in found.notes)
+    assert any(
+        "too few to search for slices (that takes 50)" in note for note in found.notes
+    )
     assert found.details["searched"] == {"slices": 0}
     json.dumps(found.to_dict(), allow_nan=False)
     if n < 6:
-        assert found.power.words.startswith("With so few rows, or groups of them, hardly any misfit")
+        assert found.power.words.startswith(
+            "With so few rows, or groups of them, hardly any misfit"
+        )
         assert found.power.size == np.inf
 
 
 def test_from_fifty_rows_on_slices_are_searched():
-    found = cg.check((MEAN[:60], np.ones(60)), INCOME[:60], Y[:60] + 3.0 * (INCOME[:60] > 3000), **FAST)
+    found = cg.check(
+        (MEAN[:60], np.ones(60)), INCOME[:60], Y[:60] + 3.0 * (INCOME[:60] > 3000), **FAST
+    )
     assert found.details["searched"]["slices"] > 0
-    assert found.slices[0].words.startswith("income ≥ ") or found.slices[0].words.startswith("x ≥ ")
+    assert found.slices[0].words.startswith("income ≥ ") or found.slices[
+        0
+    ].words.startswith("x ≥ ")
     assert found.slices[0].n >= 25
 
 
@@ -343,7 +395,9 @@ def test_nothing_to_search():
     found = cg.check((np.zeros(N), np.ones(N)), frame, 1.0 + NOISE, **FAST)
     assert found.rejected
     assert found.slices == ()
-    assert found.words.startswith("The centre is wrong over all rows: too low (the median by 0.96")
+    assert found.words.startswith(
+        "The centre is wrong over all rows: too low (the median by 0.96"
+    )
     few = pd.DataFrame({"id": [f"i{i // 2}" for i in range(N)], "income": INCOME})
     assert all("id" not in one.words for one in cg.check(MODEL, few, HIGH, **FAST).slices)
 
@@ -354,25 +408,69 @@ def test_nothing_to_search():
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda: cg.check(MODEL, INCOME, Y, alpha=2), InputError, "alpha must be between 0 and 1"),
+        (
+            lambda: cg.check(MODEL, INCOME, Y, alpha=2),
+            InputError,
+            "alpha must be between 0 and 1",
+        ),
         (lambda: cg.check(MODEL, INCOME, Y, alpha=0.0), InputError, "alpha"),
         (lambda: cg.check(MODEL, INCOME, Y, alpha=True), InputError, "alpha"),
         (lambda: cg.check(MODEL, INCOME, Y, alpha="5%"), InputError, "alpha"),
-        (lambda: cg.check(MODEL, INCOME, Y, tolerance=0), InputError, "tolerance must be a positive"),
+        (
+            lambda: cg.check(MODEL, INCOME, Y, tolerance=0),
+            InputError,
+            "tolerance must be a positive",
+        ),
         (lambda: cg.check(MODEL, INCOME, Y, tolerance=-0.1), InputError, "tolerance"),
         (lambda: cg.check(MODEL, INCOME, Y, tolerance=True), InputError, "tolerance"),
         (lambda: cg.check(MODEL, INCOME, Y, tolerance=np.nan), InputError, "tolerance"),
-        (lambda: cg.check(MODEL, FRAME, Y, by="town"), InputError, "by has 'town', which is no column"),
-        (lambda: cg.check(MODEL, FRAME, Y, by=CITY[:5]), ShapeError, r"by must have shape \(300,\)"),
-        (lambda: cg.check(MODEL, FRAME, Y, slices="income > 3"), InputError, r"put it in brackets"),
-        (lambda: cg.check(MODEL, FRAME, Y, slices={"income": (0, 1)}), InputError, "put it in brackets"),
-        (lambda: cg.check(MODEL, FRAME, Y, slices=["wage > 3"]), InputError, "no query that pandas"),
-        (lambda: cg.check(MODEL, FRAME, Y, slices=[INCOME > 1e9]), InputError, "No row is in the slice"),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, by="town"),
+            InputError,
+            "by has 'town', which is no column",
+        ),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, by=CITY[:5]),
+            ShapeError,
+            r"by must have shape \(300,\)",
+        ),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, slices="income > 3"),
+            InputError,
+            r"put it in brackets",
+        ),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, slices={"income": (0, 1)}),
+            InputError,
+            "put it in brackets",
+        ),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, slices=["wage > 3"]),
+            InputError,
+            "no query that pandas",
+        ),
+        (
+            lambda: cg.check(MODEL, FRAME, Y, slices=[INCOME > 1e9]),
+            InputError,
+            "No row is in the slice",
+        ),
         (lambda: cg.check(MODEL, INCOME, Y, solver="fast"), InputError, "solver"),
-        (lambda: cg.check((MEAN[:2], np.ones(2)), INCOME[:2], Y[:2]), ShapeError, "at least 3 rows"),
-        (lambda: cg.check(MODEL, np.where(INCOME > 5000, np.nan, INCOME), Y), NonFiniteError, "NaN"),
+        (
+            lambda: cg.check((MEAN[:2], np.ones(2)), INCOME[:2], Y[:2]),
+            ShapeError,
+            "at least 3 rows",
+        ),
+        (
+            lambda: cg.check(MODEL, np.where(INCOME > 5000, np.nan, INCOME), Y),
+            NonFiniteError,
+            "NaN",
+        ),
         (lambda: cg.check(MODEL, INCOME), CondgofError, "y is missing"),
-        (lambda: cg.check((MEAN[:9], np.ones(9)), INCOME, Y), ShapeError, "bound to 9 rows"),
+        (
+            lambda: cg.check((MEAN[:9], np.ones(9)), INCOME, Y),
+            ShapeError,
+            "bound to 9 rows",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, match):
@@ -406,7 +504,9 @@ def test_the_main_finding_is_found():
     case = cg.study.problem("qgm")
     x, y = case.draw(2000, np.random.default_rng(0))
     found = cg.check(case.p, x, y, rng=0, n_boot=99)
-    assert found.words.startswith("The centre is wrong over all rows: too low (the median by 0.1")
+    assert found.words.startswith(
+        "The centre is wrong over all rows: too low (the median by 0.1"
+    )
 
 
 def test_the_other_rows_are_told_where_they_are_wrong_the_other_way():
@@ -429,8 +529,14 @@ def test_rows_that_are_chosen_by_what_happened_are_no_slice(query):
     x = rng.random(200)
     y = x + rng.standard_normal(200)
     end = 1.6449
-    law = cg.from_intervals(x - end, x + end, 0.9) if "covered" in query else (x, np.ones(200))
-    with pytest.raises(InputError, match="not of y, since rows that are chosen by what happened"):
+    law = (
+        cg.from_intervals(x - end, x + end, 0.9)
+        if "covered" in query
+        else (x, np.ones(200))
+    )
+    with pytest.raises(
+        InputError, match="not of y, since rows that are chosen by what happened"
+    ):
         cg.check(law, x, y, slices=[query], **FAST)
 
 
@@ -444,7 +550,9 @@ def test_a_rare_class_is_found_and_classes_that_are_not_searched_are_said():
         draws = rng.random((2000, 1)) * true.sum(axis=1, keepdims=True)
         y = (draws > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
         found = cg.check(cg.probabilities(p), pd.DataFrame({"u": u}), y, **FAST)
-        assert any("most probable ones were looked at" in note for note in found.notes) == said
+        assert (
+            any("most probable ones were looked at" in note for note in found.notes) == said
+        )
         assert bool(found.slices) != said
         if found.slices:
             assert found.slices[0].findings[0].label == "9"

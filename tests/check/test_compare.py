@@ -20,7 +20,9 @@ from condgof.errors import (
 
 N = 400
 RNG = np.random.default_rng(11)
-X = pd.DataFrame({"age": RNG.integers(18, 80, N), "town": RNG.choice(["Oslo", "Bergen"], N)})
+X = pd.DataFrame(
+    {"age": RNG.integers(18, 80, N), "town": RNG.choice(["Oslo", "Bergen"], N)}
+)
 AGE = X["age"].to_numpy() / 20.0
 Y = AGE - 1.2 * (X["age"] > 62).to_numpy() + RNG.normal(size=N)
 LINE, STEP = (AGE, np.ones(N)), (AGE - 1.2 * (X["age"] > 62).to_numpy(), np.ones(N))
@@ -63,7 +65,9 @@ def test_no_slices_where_the_difference_is_the_same_everywhere():
         rng = np.random.default_rng(trial)
         y = AGE + rng.normal(size=N)
         named += bool(
-            cg.compare((AGE + 0.3, np.ones(N)), (AGE - 0.3, np.ones(N)), X, y, rng=trial).slices
+            cg.compare(
+                (AGE + 0.3, np.ones(N)), (AGE - 0.3, np.ones(N)), X, y, rng=trial
+            ).slices
         )
     assert named <= stats.binom.isf(1e-4, 20, 0.05)
 
@@ -79,18 +83,38 @@ def test_a_probability_of_zero_is_said():
     sure = np.where(y == 1, 0.9, 0.1)
     sure[3] = 1 - y[3]
     found = cg.compare(
-        cg.probabilities(sure), cg.probabilities(np.full(N, 0.5)), X, y, names=("forest", "coin"), rng=0
+        cg.probabilities(sure),
+        cg.probabilities(np.full(N, 0.5)),
+        X,
+        y,
+        names=("forest", "coin"),
+        rng=0,
     )
     assert found.measure == "brier"
     assert found.better == "forest"
-    said = "forest gave probability 0 to 1 of 400 observed classes: its log score is −∞; by Brier score"
-    assert found.words.startswith(f"{said} it is better. forest predicts better than coin: Brier score")
+    said = (
+        "forest gave probability 0 to 1 of 400 observed classes: its log score is −∞; by"
+        " Brier score"
+    )
+    assert found.words.startswith(
+        f"{said} it is better. forest predicts better than coin: Brier score"
+    )
     assert "inf" not in str(found.words)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["measures"][0]["difference"] is None
-    ranked = cg.rank({"forest": cg.probabilities(sure), "coin": cg.probabilities(np.full(N, 0.5))}, X, y)
+    assert (
+        json.loads(json.dumps(found.to_dict(), allow_nan=False))["measures"][0][
+            "difference"
+        ]
+        is None
+    )
+    ranked = cg.rank(
+        {"forest": cg.probabilities(sure), "coin": cg.probabilities(np.full(N, 0.5))}, X, y
+    )
     assert ranked.measure == "brier"
     assert ranked.best() == ("forest",)
-    assert "its log score is −∞; models are ranked by Brier score" in ranked.details["notes"][0]
+    assert (
+        "its log score is −∞; models are ranked by Brier score"
+        in ranked.details["notes"][0]
+    )
 
 
 def test_where_the_log_score_is_all_there_is():
@@ -120,12 +144,17 @@ def test_laws_of_different_kinds(make, key):
 
 
 def test_an_unnormalised_density_is_normalised_or_not_trusted():
-    shifted = cg.from_log_prob(lambda y, x: -0.5 * (y - x["age"].to_numpy() / 20.0) ** 2 + 100.0)
+    shifted = cg.from_log_prob(
+        lambda y, x: -0.5 * (y - x["age"].to_numpy() / 20.0) ** 2 + 100.0
+    )
     assert cg.compare(shifted, LINE, X, Y).pvalue == pytest.approx(1.0, abs=0.7)
     assert abs(cg.compare(shifted, LINE, X, Y).difference) < 1e-4
     y = RNG.normal(size=(N, 2))
     density = cg.from_log_prob(lambda y, x: -0.5 * (y**2).sum(axis=1) + 100.0)
-    assert cg.compare(density, cg.models.Normal(np.zeros((N, 2)), 1.0), X, y, rng=0).measure == "stein"
+    assert (
+        cg.compare(density, cg.models.Normal(np.zeros((N, 2)), 1.0), X, y, rng=0).measure
+        == "stein"
+    )
 
 
 def test_groups_and_blocks_widen_the_interval():
@@ -144,7 +173,9 @@ def test_groups_and_blocks_widen_the_interval():
     assert grouped.details["groups"] == N // 8
     assert blocks.details["block_length"] == 16
     # Few rows do not show how they depend: blocks of two are the least.
-    few = cg.compare((X["age"][:60], np.ones(60)), (0.0, 1.0), X[:60], Y[:60], dependence="auto", rng=0)
+    few = cg.compare(
+        (X["age"][:60], np.ones(60)), (0.0, 1.0), X[:60], Y[:60], dependence="auto", rng=0
+    )
     assert few.details["block_length"] >= 2
 
 

@@ -29,7 +29,9 @@ def line_fit(x, y):
 def table():
     rng = np.random.default_rng(5)
     x = pd.DataFrame({"dose": rng.uniform(-2, 2, 120), "age": rng.integers(18, 70, 120)})
-    y = pd.Series(1.0 + x["dose"] + 0.8 * x["dose"] ** 2 + rng.standard_normal(120), name="fare")
+    y = pd.Series(
+        1.0 + x["dose"] + 0.8 * x["dose"] ** 2 + rng.standard_normal(120), name="fare"
+    )
     return x, y
 
 
@@ -59,7 +61,8 @@ def naive(x, y, space):
         return best, np.median(z), wide - 1.0, np.mean(np.abs(z) <= norm.ppf(0.75)) - 0.5
 
     drawn = (
-        mean + std * Seed.of(3).stream(Use.REPLICATE, b, 0).standard_normal((len(x), 1))[:, 0]
+        mean
+        + std * Seed.of(3).stream(Use.REPLICATE, b, 0).standard_normal((len(x), 1))[:, 0]
         for b in range(1, N_BOOT + 1)
     )
     return np.array([found(np.asarray(y)), *(found(one) for one in drawn)])
@@ -77,7 +80,9 @@ def test_a_slow_loop_gives_the_same(table, monkeypatch):
     report = cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
     scan = seen[-1]
     expected = naive(x, y, scan.space)
-    np.testing.assert_allclose(np.append(scan.best.value, scan.draws), expected[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.append(scan.best.value, scan.draws), expected[:, 0], rtol=1e-5
+    )
     above = np.sum(expected[1:, 0] >= expected[0, 0])
     assert report.result.details["families"]["slices"] == (1 + above) / (N_BOOT + 1)
     assert report.slices[0].pvalue == (1 + above) / (N_BOOT + 1)
@@ -87,7 +92,9 @@ def test_a_slow_loop_gives_the_same(table, monkeypatch):
         half = whole.REACH * chance.std(ddof=1)
         low, high = np.quantile(chance, [0.05 / 12, 1 - 0.05 / 12])
         ends = max(high, chance.mean() + half), min(low, chance.mean() - half)
-        assert finding.interval == pytest.approx([finding.estimate - end for end in ends], abs=1e-9)
+        assert finding.interval == pytest.approx(
+            [finding.estimate - end for end in ends], abs=1e-9
+        )
 
 
 def test_it_is_a_check_in_the_users_words(table):
@@ -126,8 +133,9 @@ def test_of_a_true_family_the_message_counts_refits(table):
     assert not report.rejected
     assert report.slices == ()
     worse = np.sum(report.result.null_distribution >= report.result.statistic)
-    assert f"of 99 samples that were drawn from the fitted model and fitted again, {worse} look" in str(
-        report.words
+    assert (
+        f"of 99 samples that were drawn from the fitted model and fitted again, {worse}"
+        " look" in str(report.words)
     )
     assert report.pvalue == (1 + worse) / 100
 
@@ -173,7 +181,9 @@ def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):
 
     x, y = table
     lines = cg.composite(line_fit, x, y, n_boot=99, rng=1, engine=1)
-    assert lines.details["effective_parameters"] == pytest.approx(3.0, abs=4 * np.sqrt(6 / 99))
+    assert lines.details["effective_parameters"] == pytest.approx(
+        3.0, abs=4 * np.sqrt(6 / 99)
+    )
     tree = cg.fits.sklearn(DecisionTreeRegressor(min_samples_leaf=2), cv=2)
     report = cg.composite(tree, x, y, n_boot=9, rng=1, engine=1)
     assert report.details["effective_parameters"] > 30
@@ -205,7 +215,9 @@ def test_refits_that_fail_are_counted_and_too_many_are_an_error(table):
     assert said in str(report).replace("\n           ", " ")
     calls[0] = 0
     with pytest.raises(RefitError, match="refits failed, more than 10%"):
-        cg.composite(lambda x, y: fit(x, y, range(1, 999)), x, y, n_boot=N_BOOT, rng=3, engine=1)
+        cg.composite(
+            lambda x, y: fit(x, y, range(1, 999)), x, y, n_boot=N_BOOT, rng=3, engine=1
+        )
 
 
 def test_alpha_is_that_of_the_check(table):
@@ -223,4 +235,6 @@ def test_workers_change_nothing(table, workers):
     many = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=3, engine=2, workers=workers)
     assert many.words == alone.words
     assert [f.words for f in many.overall] == [f.words for f in alone.overall]
-    np.testing.assert_allclose(many.result.null_distribution, alone.result.null_distribution, rtol=1e-6)
+    np.testing.assert_allclose(
+        many.result.null_distribution, alone.result.null_distribution, rtol=1e-6
+    )

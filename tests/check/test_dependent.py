@@ -55,7 +55,9 @@ def test_groups_widen_what_is_said():
     assert wide.high - wide.low > 1.2 * (size.high - size.low)
     assert any("signs of groups or blocks of rows" in note for note in found.notes)
     assert not any("signs" in note for note in plain.notes)
-    assert max(one.pvalue for one in found.groups) > 100 * max(one.pvalue for one in plain.groups)
+    assert max(one.pvalue for one in found.groups) > 100 * max(
+        one.pvalue for one in plain.groups
+    )
     assert all(one.pvalue <= 0.05 for one in found.groups)
 
 
@@ -132,10 +134,14 @@ def test_rows_that_go_together_find_less():
 def test_a_giant_group():
     x, noise, _ = clustered(2)
     giant = np.where(np.arange(N) < 390, 0, np.arange(N))
-    found = cg.check((x, np.ones(N)), x, x + noise, groups=giant, by=np.arange(N) < 200, rng=0, **FAST)
+    found = cg.check(
+        (x, np.ones(N)), x, x + noise, groups=giant, by=np.arange(N) < 200, rng=0, **FAST
+    )
     assert found.result.n == N
     assert not found.slices
-    inside = next(one for one in found.groups if one.words == "group = True")  # of one group alone
+    inside = next(
+        one for one in found.groups if one.words == "group = True"
+    )  # of one group alone
     assert inside.pvalue == 1.0
     assert not any(f.telling for f in inside.findings)
 
@@ -153,7 +159,14 @@ def test_groups_by_a_column_and_rows_that_are_left_out():
     frame = pd.DataFrame({"x": x, "who": codes.astype(str)})
     frame.loc[::50, "x"] = np.nan
     found = cg.check(
-        (x, np.ones(N)), frame, x + noise, groups="who", by=codes < 10, missing="drop", rng=0, **FAST
+        (x, np.ones(N)),
+        frame,
+        x + noise,
+        groups="who",
+        by=codes < 10,
+        missing="drop",
+        rng=0,
+        **FAST,
     )
     assert found.result.details["groups"] == 20
     assert found.result.n == N - 8
@@ -175,7 +188,9 @@ def test_all_kinds_take_groups_and_blocks(kind):
         "counts": lambda: cg.models.Poisson(mean=np.exp(x / 2)),
         "classes": lambda: cg.probabilities(np.full(N, 0.5)),
     }[kind]()
-    y = {"counts": rng.poisson(np.exp(x / 2)), "classes": (noise > 0).astype(int)}.get(kind, y)
+    y = {"counts": rng.poisson(np.exp(x / 2)), "classes": (noise > 0).astype(int)}.get(
+        kind, y
+    )
     for options in ({"groups": codes}, {"dependence": 5}):
         found = cg.check(model, x, y, by=x > 0, rng=0, **FAST, **options)
         assert len(found.groups) == 2

@@ -48,15 +48,20 @@ def test_the_mean_is_the_textbooks():
     )  # they spread more than the model says, by an sd of their own
     calm = z / 10
     np.testing.assert_allclose(
-        reader().mean(rows_of(z), calm)[1], stats.t.interval(0.95, 49, calm.mean(), stats.sem(calm))
+        reader().mean(rows_of(z), calm)[1],
+        stats.t.interval(0.95, 49, calm.mean(), stats.sem(calm)),
     )
-    few = np.array([0.1, 0.1001])  # alike by chance: the model's own standard deviation is 1
+    few = np.array(
+        [0.1, 0.1001]
+    )  # alike by chance: the model's own standard deviation is 1
     low, high = reader().mean(rows_of(few), few)[1]
     assert high - low < 0.01 * student(REACH_95, 2)
     np.testing.assert_allclose(
         reader().mean(rows_of(few[:1]), few[:1])[1], (0.1 - REACH_95, 0.1 + REACH_95)
     )
-    assert reader().mean(rows_of(few), np.zeros(2))[1][1] == pytest.approx(REACH_95 / math.sqrt(2))
+    assert reader().mean(rows_of(few), np.zeros(2))[1][1] == pytest.approx(
+        REACH_95 / math.sqrt(2)
+    )
 
 
 def test_students_law():
@@ -76,7 +81,10 @@ def test_bonetts_interval(n):
     error = math.sqrt((kurtosis - (n - 3) / n) / (n - 1))
     c, reach = n / (n - REACH_95), stats.t.isf(0.025, n - 1)
     above = min(1 + max(kurtosis - 3, 0) / 10, 2)
-    expected = [math.sqrt(c * z.var(ddof=1) * math.exp(sign * reach * error)) for sign in (-1, above)]
+    expected = [
+        math.sqrt(c * z.var(ddof=1) * math.exp(sign * reach * error))
+        for sign in (-1, above)
+    ]
     estimate, ends = reader().spread(rows_of(z), z)
     assert estimate == pytest.approx(z.std(ddof=1))
     np.testing.assert_allclose(ends, expected)
@@ -96,7 +104,9 @@ def test_clopper_and_pearson(k, n):
     assert estimate == k / n
     np.testing.assert_allclose(ends, (exact.low, exact.high), rtol=1e-9)
     flat = reader().share(rows_of(happened), happened, np.full(n, k / n))[1]
-    np.testing.assert_allclose(flat, ends)  # where probabilities are the same, nothing is shorter
+    np.testing.assert_allclose(
+        flat, ends
+    )  # where probabilities are the same, nothing is shorter
 
 
 def test_a_share_whose_probabilities_tell_rows_apart():
@@ -147,12 +157,17 @@ def test_the_interval_of_a_quantile_covers(n, level):
 
 def test_the_middle_half_covers():
     """Of normal and of heavy-tailed rows, 300 samples each."""
-    for law, truth in ((stats.norm(), 1.0), (stats.t(3), stats.t(3).ppf(0.75) / stats.norm.ppf(0.75))):
+    for law, truth in (
+        (stats.norm(), 1.0),
+        (stats.t(3), stats.t(3).ppf(0.75) / stats.norm.ppf(0.75)),
+    ):
         missed = 0
         for seed in range(300):
             z = law.rvs(120, random_state=seed)
             found = cg_overall(z)
-            missed += not found["spread"].interval[0] <= truth <= found["spread"].interval[1]
+            missed += (
+                not found["spread"].interval[0] <= truth <= found["spread"].interval[1]
+            )
         assert missed <= stats.binom.isf(1e-4, 300, 0.05)
 
 
@@ -175,7 +190,8 @@ def cg_overall(z, rows=None, units=None):
         whole=n,
     )
     return {
-        (f.kind if f.kind != "coverage" else f.label): f for f in Reader(looked, REACH, units).findings()
+        (f.kind if f.kind != "coverage" else f.label): f
+        for f in Reader(looked, REACH, units).findings()
     }
 
 
@@ -193,7 +209,9 @@ def test_numbers_of_all_rows_by_hand():
     assert found["skew"].estimate == pytest.approx((z > end).mean() - (z < -end).mean())
     assert found["tails"].estimate == pytest.approx((np.abs(z) > 3.2905267314919255).mean())
     assert found["tails"].expected == 0.001
-    assert f"{found['tails'].estimate / 0.001:.0f} times what it says" in found["tails"].words
+    assert (
+        f"{found['tails'].estimate / 0.001:.0f} times what it says" in found["tails"].words
+    )
 
 
 def test_one_wild_row_moves_nothing_and_is_named():
@@ -205,15 +223,18 @@ def test_one_wild_row_moves_nothing_and_is_named():
         assert other[key].estimate == pytest.approx(plain[key].estimate, abs=0.02)
         np.testing.assert_allclose(other[key].interval, plain[key].interval, atol=0.02)
     assert "wild" not in plain
-    assert other["wild"].words == (
-        "1 row lies further out than any of 400 rows should: row 1,230 "
+    assert (
+        other["wild"].words
+        == "1 row lies further out than any of 400 rows should: row 1,230 "
         f"(z = {'' if z[123] > 0 else '-'}1,000,000)"
     )
     assert other["wild"].estimate == 1.0
     many = wild.copy()
     many[10:20] = 9.0 + np.arange(10)
     words = cg_overall(many)["wild"].words
-    assert words.startswith("11 rows lie further out than any of 400 rows should: rows 123 (z = ")
+    assert words.startswith(
+        "11 rows lie further out than any of 400 rows should: rows 123 (z = "
+    )
     assert words.endswith("15 (z = 14.00), and 6 more") or words.endswith(", and 6 more")
 
 
@@ -231,7 +252,8 @@ def test_a_wild_row_through_the_front_door():
     y[77] = 1e6
     found = cg.check((x, np.ones(300)), x, y, rng=0, n_boot=99)
     assert any(
-        "row 77 (z = 999,99" in f.words or "row 77 (z = 1,000,00" in f.words for f in found.overall
+        "row 77 (z = 999,99" in f.words or "row 77 (z = 1,000,00" in f.words
+        for f in found.overall
     )
     assert abs(found.overall[0].estimate) < 0.3
     assert found.overall[1].estimate == pytest.approx(1.0, abs=0.2)
@@ -270,7 +292,9 @@ def test_rows_of_one_unit_that_go_together_widen_intervals():
     z = rng.standard_normal(30)[units] * 0.7 + 0.7 * rng.standard_normal(300)
     apart, together = reader(), reader(units=units)
     for number, values in (("mean", z), ("share", z > 0)):
-        one, other = (getattr(r, number)(np.arange(300), values)[1] for r in (apart, together))
+        one, other = (
+            getattr(r, number)(np.arange(300), values)[1] for r in (apart, together)
+        )
         assert other[1] - other[0] > 1.5 * (one[1] - one[0])
     # As the means of units have it.
     means = z.reshape(30, 10).mean(axis=1)
@@ -301,7 +325,9 @@ def test_means_and_spreads_of_a_few_rows_cover(n):
 
 
 def finding(kind, estimate, low, high, expected, label="", column="y"):
-    return Finding(kind, column, estimate, (low, high), expected, f"{kind} {estimate}", label)
+    return Finding(
+        kind, column, estimate, (low, high), expected, f"{kind} {estimate}", label
+    )
 
 
 CASES = (
@@ -338,8 +364,15 @@ def test_never_a_number_that_does_not_hold_beside_one_that_does(data):
         low, high = (data.draw(st.floats(0.01, 0.5)) for _ in range(2))
         return finding(kind, estimate, estimate - low, estimate + high, expected, label)
 
-    kinds = [("shift", 0.0, ""), ("spread", 1.0, ""), ("coverage", 0.5, "50%"), ("coverage", 0.9, "90%")]
-    findings = tuple(some(*each) for each in [*kinds, ("skew", 0.0, ""), ("tails", 0.01, "99%")])
+    kinds = [
+        ("shift", 0.0, ""),
+        ("spread", 1.0, ""),
+        ("coverage", 0.5, "50%"),
+        ("coverage", 0.9, "90%"),
+    ]
+    findings = tuple(
+        some(*each) for each in [*kinds, ("skew", 0.0, ""), ("tails", 0.01, "99%")]
+    )
     signal = Signal(data.draw(st.sampled_from(["shift", "spread", "skew", "tails"])), "y")
     first = led(findings, signal, data.draw(st.sampled_from([-4.0, 4.0])))[0]
     assert first.telling or not any(f.telling for f in findings)
@@ -364,7 +397,9 @@ def test_distance_severity_and_direction():
     assert distance(finding("shift", -0.5, -0.6, -0.3, 0.0)) == pytest.approx(0.5 / 0.2)
     assert distance(finding("tails", 0.01, 0.01, 0.01, 0.01)) == 0.0
     assert distance(finding("tails", 0.02, 0.02, 0.02, 0.01)) == math.inf
-    assert severity(finding("spread", 2.0, 1, 3, 1.0)) == severity(finding("spread", 0.5, 0, 1, 1.0))
+    assert severity(finding("spread", 2.0, 1, 3, 1.0)) == severity(
+        finding("spread", 0.5, 0, 1, 1.0)
+    )
     assert severity(finding("coverage", 0.7, 0, 1, 0.9, "90%")) == pytest.approx(0.2)
     words = {
         ("shift", 1): "too low",
@@ -406,7 +441,11 @@ def test_numbers_are_near_what_they_stand_for(value):
 def test_the_text_says_each_number_of_all_rows_once():
     x = np.random.default_rng(0).standard_normal(200)
     found = cg.check(
-        (x, np.ones(200)), x, x + np.random.default_rng(1).standard_normal(200), rng=0, n_boot=39
+        (x, np.ones(200)),
+        x,
+        x + np.random.default_rng(1).standard_normal(200),
+        rng=0,
+        n_boot=39,
     )
     text = " ".join(check_text(found).split())
     for one in found.overall:

@@ -10,7 +10,13 @@ import pytest
 from condgof.check._axes import axes_of
 from condgof.check._looked import Looked, frame_of
 from condgof.check._scan import read_by, read_named
-from condgof.errors import InputError, InputTypeError, MissingPackageError, NonFiniteError, ShapeError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    MissingPackageError,
+    NonFiniteError,
+    ShapeError,
+)
 from condgof.laws._known import Event
 from condgof.sample import Column, Sample
 
@@ -36,7 +42,9 @@ def looked_of(x=X, kind="continuous", y=None, predictions=(), missing="refuse", 
     rows = np.arange(sample.n) if sample.kept is None else sample.kept
     axes = axes_of(sample.x_columns, sample.x, predictions)
     fields = {"whole": sample.n, **fields}
-    return Looked(kind, rows, sample.x_columns, sample.x, axes, sample.y, sample.y_columns, **fields)
+    return Looked(
+        kind, rows, sample.x_columns, sample.x, axes, sample.y, sample.y_columns, **fields
+    )
 
 
 class TestFrame:
@@ -76,7 +84,9 @@ class TestFrame:
     def test_several_columns_of_y(self):
         y = pd.DataFrame(RNG.standard_normal((N, 2)), columns=["a", "b"])
         z, location, scale = RNG.random((3, N, 2))
-        frame = frame_of(looked_of(X[["age"]], "several", y, z=z, location=location, scale=scale))
+        frame = frame_of(
+            looked_of(X[["age"]], "several", y, z=z, location=location, scale=scale)
+        )
         predicted = ["predicted_a", "predicted_b", "predicted_sd_a", "predicted_sd_b"]
         assert list(frame) == ["age", "a", "b", *predicted, "pit_a", "pit_b", "z_a", "z_b"]
 
@@ -89,14 +99,27 @@ class TestFrame:
             (Column("confidence"), p.max(axis=1)),
         ]
         looked = looked_of(
-            X[["age"]], "classes", codes, said, probabilities=p, codes=codes, class_names=names
+            X[["age"]],
+            "classes",
+            codes,
+            said,
+            probabilities=p,
+            codes=codes,
+            class_names=names,
         )
         frame = frame_of(looked)
         assert list(frame) == ["age", "y", "predicted", "confidence"]
         assert frame["y"].tolist() == [names[code] for code in codes]
         assert frame["predicted"].tolist() == [names[code] for code in p.argmax(axis=1)]
         again = frame_of(
-            looked_of(X[["age"]], "classes", codes, probabilities=p, codes=codes, class_names=names)
+            looked_of(
+                X[["age"]],
+                "classes",
+                codes,
+                probabilities=p,
+                codes=codes,
+                class_names=names,
+            )
         )
         pd.testing.assert_frame_equal(again, frame)
 
@@ -131,7 +154,9 @@ class TestFrame:
         assert len(read_named(np.arange(N) < 3, looked, N)[1]) == 3
 
 
-@pytest.mark.parametrize("frame", [X, pl.from_pandas(X.drop(columns="grade"))], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    "frame", [X, pl.from_pandas(X.drop(columns="grade"))], ids=["pandas", "polars"]
+)
 def test_booleans_are_known(frame):
     columns = {column.name: column for column in Sample.of(frame, np.arange(N)).x_columns}
     assert [name for name, column in columns.items() if column.boolean] == ["member"]
@@ -174,7 +199,9 @@ class TestNamed:
 
     def test_predictions_can_be_asked_for(self):
         location = np.arange(N)[:, None] / 2
-        looked = looked_of(predictions=[(Column("predicted"), location[:, 0])], location=location)
+        looked = looked_of(
+            predictions=[(Column("predicted"), location[:, 0])], location=location
+        )
         assert read_named("1 <= predicted <= 2.5", looked, N)[1].tolist() == [2, 3, 4, 5]
 
     def test_masks_and_labels_are_of_the_users_rows(self):
@@ -182,11 +209,16 @@ class TestNamed:
         x.loc[[0, 5], "age"] = np.nan
         looked = looked_of(x, missing="drop")
         mask = np.arange(N) < 6
-        assert read_named(mask, looked, N)[1].tolist() == np.flatnonzero(mask[looked.rows]).tolist()
+        assert (
+            read_named(mask, looked, N)[1].tolist()
+            == np.flatnonzero(mask[looked.rows]).tolist()
+        )
         labels = np.where(mask, "b", "a")
         for condition, rows in read_by(labels, looked, N):
             assert (labels[looked.rows][rows] == condition.words[-1]).all()
-        with pytest.raises(InputTypeError, match=r"bool values of shape \(10,\).*each of the 12 rows"):
+        with pytest.raises(
+            InputTypeError, match=r"bool values of shape \(10,\).*each of the 12 rows"
+        ):
             read_named(mask[:10], looked, N)
 
     @pytest.mark.parametrize(
@@ -229,7 +261,11 @@ BY = [
     (np.array([9, 10] * 6), "group", ["9", "10"] * 6),
     (["a", 1] * 6, "group", ["a", "1"] * 6),
     (pl.Series("place", list(X.town)), "place", X.town),
-    (np.array(["2020-03-02", "2020-03-01"] * 6, "M8[D]"), "group", ["2020-03-02", "2020-03-01"] * 6),
+    (
+        np.array(["2020-03-02", "2020-03-01"] * 6, "M8[D]"),
+        "group",
+        ["2020-03-02", "2020-03-01"] * 6,
+    ),
 ]
 
 
@@ -239,7 +275,9 @@ def groups_of(by, looked):
     for condition, rows in told:
         name, labels[rows] = condition.words.split(" = ", 1)
         if condition.query:
-            np.testing.assert_array_equal(frame_of(looked).query(condition.query).index, rows)
+            np.testing.assert_array_equal(
+                frame_of(looked).query(condition.query).index, rows
+            )
     assert len(told) == len(set(labels))
     return name, labels.tolist()
 
@@ -251,7 +289,9 @@ class TestBy:
 
     def test_predictions_and_one_hot_columns(self):
         said = (Column("predicted"), np.arange(N) // 4 * 0.5)
-        looked = looked_of(pd.get_dummies(X[["town"]]), predictions=[said], location=said[1][:, None])
+        looked = looked_of(
+            pd.get_dummies(X[["town"]]), predictions=[said], location=said[1][:, None]
+        )
         assert groups_of("town", looked) == ("town", list(X.town))
         assert groups_of("predicted", looked)[1] == ["0"] * 4 + ["0.5"] * 4 + ["1"] * 4
 
@@ -264,7 +304,9 @@ class TestBy:
 
     def test_many_values(self):
         looked = looked_of(pd.DataFrame({"v": np.arange(60) % 55}))
-        with pytest.raises(InputError, match=r"integers with 55 values.*pandas.cut.*by=x\['v'\]"):
+        with pytest.raises(
+            InputError, match=r"integers with 55 values.*pandas.cut.*by=x\['v'\]"
+        ):
             read_by("v", looked, 60)
         assert len(read_by(np.arange(60) % 55, looked, 60)) == 55
 
@@ -274,7 +316,10 @@ class TestBy:
             (
                 "city",
                 InputError,
-                "by has 'city', which is no column that varies: those are age.*one label for each row",
+                (
+                    "by has 'city', which is no column that varies: those are age.*one"
+                    " label for each row"
+                ),
             ),
             ("same", InputError, "no column that varies"),
             (np.zeros(N), InputError, "by is the same in all 12 rows"),

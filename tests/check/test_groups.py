@@ -71,12 +71,13 @@ def test_the_message_tells_of_groups():
     assert found.groups[0].words == "group = 77"
     assert not found.rejected
     assert found.words.startswith(
-        "Over all rows nothing speaks against the model. It is wrong in 1 of 100 groups: too low where "
-        "group = 77 (by 1."
+        "Over all rows nothing speaks against the model. It is wrong in 1 of 100 groups:"
+        " too low where group = 77 (by 1."
     )
     one = cg.check((x, np.ones(5000)), x, y, slices=[label == 77], rng=0, n_boot=99)
     assert (
-        "It is wrong in the slice that you named: too low in the 50 rows of a mask (by 1." in one.words
+        "It is wrong in the slice that you named: too low in the 50 rows of a mask (by 1."
+        in one.words
     )
     true = cg.check((x, np.ones(5000)), x, y, slices=[label == 5], rng=0, n_boot=99)
     assert true.words.startswith("Nothing speaks against the model. ")
@@ -146,14 +147,22 @@ def test_slices_of_all_spellings():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, 2))
     law = (x.sum(axis=1), np.ones(200))
-    of = cg.check(law, x, x.sum(axis=1) + rng.standard_normal(200), slices=["predicted >= 1"], **FAST)
+    of = cg.check(
+        law, x, x.sum(axis=1) + rng.standard_normal(200), slices=["predicted >= 1"], **FAST
+    )
     np.testing.assert_array_equal(of.groups[0].rows, np.flatnonzero(x.sum(axis=1) >= 1))
 
 
 def test_by_a_column_of_numbers_and_what_cannot_be_groups():
-    frame = pd.DataFrame({"x": X, "year": RNG.permutation(np.repeat([2002, 2010, 2001], 110))})
+    frame = pd.DataFrame(
+        {"x": X, "year": RNG.permutation(np.repeat([2002, 2010, 2001], 110))}
+    )
     found = cg.check(MODEL, frame, pd.Series(Y, name="rent"), by="year", **FAST)
-    assert sorted(one.words for one in found.groups) == ["year = 2001", "year = 2002", "year = 2010"]
+    assert sorted(one.words for one in found.groups) == [
+        "year = 2001",
+        "year = 2002",
+        "year = 2010",
+    ]
     assert found.groups[0].conditions[0].column == "year"
     with pytest.raises(InputError, match="too many for a group each"):
         cg.check(MODEL, FRAME, Y, by="x", **FAST)
@@ -177,7 +186,9 @@ def test_streams_and_dask_have_the_same_groups(tmp_path):
     for other in (streamed, dask):
         assert [one.words for one in other.groups] == [one.words for one in whole.groups]
         np.testing.assert_allclose(
-            [one.pvalue for one in other.groups], [one.pvalue for one in whole.groups], rtol=1e-6
+            [one.pvalue for one in other.groups],
+            [one.pvalue for one in whole.groups],
+            rtol=1e-6,
         )
     assert whole.groups[0].words == "group = Rome"
 
@@ -215,7 +226,9 @@ def test_third_moments_are_those_of_the_polynomials():
 def test_p_values_of_a_few_rows_hold_their_level(n):
     """5,000 groups, by simulation; exact bounds at a tail of 1e-4."""
     rng, trials = np.random.default_rng(n), 5000
-    p = np.array([_test(of_pits(rng.random(n)), np.arange(n), None)[0] for _ in range(trials)])
+    p = np.array(
+        [_test(of_pits(rng.random(n)), np.arange(n), None)[0] for _ in range(trials)]
+    )
     for level in (0.2, 0.05, 0.01, 0.001):
         assert (p <= level).sum() <= binom.isf(1e-4, trials, level)
     if n == 20:
@@ -250,7 +263,9 @@ def test_rare_counts_hold_their_level(mean):
     seen, which = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
     values = [
         _test(
-            Signals(about, made[rows], np.tile(variance, (n, 1)), None, bound=bound), np.arange(n), None
+            Signals(about, made[rows], np.tile(variance, (n, 1)), None, bound=bound),
+            np.arange(n),
+            None,
         )[0]
         for rows in seen
     ]

@@ -27,14 +27,17 @@ def softmax(logits):
 
 
 def draw(p, rng):
-    return np.minimum((rng.random((len(p), 1)) >= np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1)
+    return np.minimum(
+        (rng.random((len(p), 1)) >= np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1
+    )
 
 
 def pair_of(x, rho, rng, m=None):
     """Two columns that go together, or m draws of them."""
     shape = (len(x),) if m is None else (len(x), m)
     mean, rho = (
-        np.reshape(np.broadcast_to(v, x.shape), (len(x), *[1] * (len(shape) - 1))) for v in (x, rho)
+        np.reshape(np.broadcast_to(v, x.shape), (len(x), *[1] * (len(shape) - 1)))
+        for v in (x, rho)
     )
     a, b = rng.standard_normal((2, *shape))
     return np.stack([mean + a, 2 * mean + rho * a + np.sqrt(1 - rho**2) * b], axis=-1)
@@ -90,7 +93,9 @@ CONTINUOUS = {
     "quantiles": lambda x, y, sd, rng: cg.from_quantiles(
         x[:, None] + sd[:, None] * norm.ppf(LEVELS), LEVELS
     ),
-    "intervals": lambda x, y, sd, rng: cg.from_intervals(x - 1.6449 * sd, x + 1.6449 * sd, 0.9),
+    "intervals": lambda x, y, sd, rng: cg.from_intervals(
+        x - 1.6449 * sd, x + 1.6449 * sd, 0.9
+    ),
     "nested": nested,
 }
 
@@ -126,7 +131,11 @@ def of_gamma(rng, n):
 def of_columns(rng, n):
     x = rng.uniform(0, 3, n)
     cov = np.tile(np.array([[1.0, 0.6], [0.6, 1.0]]), (n, 1, 1))
-    return x, pair_of(x, 0.6, rng), cg.models.Normal(mean=np.column_stack([x, 2 * x]), cov=cov)
+    return (
+        x,
+        pair_of(x, 0.6, rng),
+        cg.models.Normal(mean=np.column_stack([x, 2 * x]), cov=cov),
+    )
 
 
 def of_vector_draws(rng, n):
@@ -141,7 +150,9 @@ def of_folds(rng, n):
 
     def fit(x, y):
         m, seed = 20 + len(x) % 3, int(rng.integers(10**6))
-        return cg.models.Model(lambda x: cg.from_draws(pair_of(x, 0.6, np.random.default_rng(seed), m)))
+        return cg.models.Model(
+            lambda x: cg.from_draws(pair_of(x, 0.6, np.random.default_rng(seed), m))
+        )
 
     return x, y, cg.crossfit(fit, x, y, folds=2, groups=np.arange(n) < n // 2 + 1, rng=0)
 
@@ -220,7 +231,9 @@ def test_nothing_false_is_said_of_true_models(name):
     found.frame()
 
 
-@pytest.mark.parametrize("name", [name for name in TRUE if name != "heavy counts"])  # which are slow
+@pytest.mark.parametrize(
+    "name", [name for name in TRUE if name != "heavy counts"]
+)  # which are slow
 def test_true_models_name_slices_no_more_often_than_they_may(name):
     """8 samples; `make calibrate` has 1,000."""
     trials, named, searched = 4 if name in ("counts", "ratios") else 8, 0, 0
@@ -246,7 +259,9 @@ def test_a_wrong_spread_is_told(name):
         assert {f.kind for one in found.slices for f in one.findings} == {"quantile"}
         first = found.slices[0]
         assert re.fullmatch(r"x < [012][.\d]*", first.words)
-        assert re.fullmatch(r"0\.(1|25) quantile too low|0\.(75|9) quantile too high", first.direction)
+        assert re.fullmatch(
+            r"0\.(1|25) quantile too low|0\.(75|9) quantile too high", first.direction
+        )
         return
     assert {"too wide", "too narrow"} <= set(said)
     narrow, wide = said["too narrow"], said["too wide"]
@@ -280,7 +295,9 @@ def test_scores_of_a_gaussian_say_what_residuals_say():
 def test_a_bounded_model():
     rng = np.random.default_rng(2)
     x = rng.uniform(1, 3, N)
-    found = cg.check(cg.models.Gamma(shape=3.0, scale=lambda x: x), x, rng.gamma(2.0, x), rng=0, **FAST)
+    found = cg.check(
+        cg.models.Gamma(shape=3.0, scale=lambda x: x), x, rng.gamma(2.0, x), rng=0, **FAST
+    )
     assert found.words.startswith("The centre is wrong")
     assert "too high" in found.words
     assert (found.frame()["pit"].between(0, 1)).all()
@@ -293,11 +310,16 @@ def test_draws_tell_no_more_than_ranks_do():
     y[7] = 1e6
     kinds = {}
     for m in (3, 30, 300, 2000):
-        found = cg.check(cg.from_draws(x[:, None] + rng.standard_normal((N, m))), x, y, rng=0, **FAST)
+        found = cg.check(
+            cg.from_draws(x[:, None] + rng.standard_normal((N, m))), x, y, rng=0, **FAST
+        )
         kinds[m] = [f.label or f.kind for f in found.overall]
         assert f"; by ranks among {m:,} draws)" in found.overall[1].words
         assert all(
-            f"{m:,} draws" in f.words for s in found.slices for f in s.findings if f.kind == "spread"
+            f"{m:,} draws" in f.words
+            for s in found.slices
+            for f in s.findings
+            if f.kind == "spread"
         )
     assert kinds == {
         3: ["median", "middle half", "50%"],
@@ -312,7 +334,9 @@ def test_skewed_draws():
     rng = np.random.default_rng(3)
     x, e = rng.uniform(0, 3, 800), rng.gamma(2.0, 1.0, 800)
     y = x + (e - 2.0) / np.sqrt(2.0)
-    found = cg.check(cg.from_draws(x[:, None] + rng.standard_normal((800, 200))), x, y, rng=0, **FAST)
+    found = cg.check(
+        cg.from_draws(x[:, None] + rng.standard_normal((800, 200))), x, y, rng=0, **FAST
+    )
     assert found.rejected
     skew = next(f for f in found.overall if f.kind == "skew")
     assert skew.telling
@@ -383,7 +407,9 @@ def test_one_of_several_columns_is_off():
         assert (lead.kind, lead.column, first.direction) == ("shift", "food", "too low")
         assert re.fullmatch(r"x ≥ (1\.9|2)[.\d]*", first.words)
         assert lead.words.startswith("the data of food lie on average 1.")
-        assert lead.estimate == pytest.approx(found.frame().loc[first.rows, "z_food"].mean())
+        assert lead.estimate == pytest.approx(
+            found.frame().loc[first.rows, "z_food"].mean()
+        )
         assert not any(f.telling for f in first.findings if f.column == "rent")
 
 
@@ -431,7 +457,9 @@ def test_columns_whose_dependence_the_law_does_not_tell_are_not_compared():
 
 def test_of_many_columns_of_y_a_few_pairs():
     first, second = _looked.column_pairs(8)
-    assert list(zip(first, second, strict=True)) == list(itertools.combinations(range(5), 2))
+    assert list(zip(first, second, strict=True)) == list(
+        itertools.combinations(range(5), 2)
+    )
 
 
 # Quantiles and intervals
@@ -444,16 +472,27 @@ def test_where_intervals_of_one_width_cover_too_little():
     covered = np.abs(y - x) <= half
     assert found.rejected
     (whole,) = found.overall
-    assert (whole.estimate, whole.expected, whole.label) == (pytest.approx(covered.mean()), 0.9, "90%")
+    assert (whole.estimate, whole.expected, whole.label) == (
+        pytest.approx(covered.mean()),
+        0.9,
+        "90%",
+    )
     for one in found.slices:
         (finding,) = one.findings
-        assert (finding.kind, finding.label, finding.expected) == ("coverage", "90%", pytest.approx(0.9))
+        assert (finding.kind, finding.label, finding.expected) == (
+            "coverage",
+            "90%",
+            pytest.approx(0.9),
+        )
         assert finding.estimate == pytest.approx(covered[one.rows].mean())
         assert finding.words.startswith("the model's 90% interval holds ")
     assert any(
-        re.fullmatch(r"x ≥ 2[.\d]*", s.words) and s.direction == "too narrow" for s in found.slices
+        re.fullmatch(r"x ≥ 2[.\d]*", s.words) and s.direction == "too narrow"
+        for s in found.slices
     )
-    assert any(re.match(r"x < [12]", s.words) and s.direction == "too wide" for s in found.slices)
+    assert any(
+        re.match(r"x < [12]", s.words) and s.direction == "too wide" for s in found.slices
+    )
     assert found.words.startswith("The intervals are wrong: ")
     assert found.effect.unit == "in the coverage of the 90% interval"
     assert found.frame()["covered_90"].tolist() == covered.tolist()
@@ -476,9 +515,9 @@ def test_quantiles_that_are_exceeded_too_often():
                 pytest.approx(LEVELS[k]),
             )
             high = finding.estimate > finding.expected
-            assert one.direction.endswith("quantile too high" if high else "quantile too low") or (
-                finding is not one.findings[0]
-            )
+            assert one.direction.endswith(
+                "quantile too high" if high else "quantile too low"
+            ) or (finding is not one.findings[0])
 
 
 def test_of_many_levels_six():
@@ -488,7 +527,14 @@ def test_of_many_levels_six():
     found = cg.check(law, x, y, rng=0, **FAST)
     for one in found.slices:
         assert len(one.findings) == 6
-    assert [f.label for f in found.overall] == ["0.01", "0.2", "0.4", "0.59", "0.79", "0.99"]
+    assert [f.label for f in found.overall] == [
+        "0.01",
+        "0.2",
+        "0.4",
+        "0.59",
+        "0.79",
+        "0.99",
+    ]
 
 
 # Classes
@@ -501,7 +547,9 @@ def test_an_over_confident_softmax():
     y = LETTERS[draw(softmax(logits), rng)]
     p = softmax(logits / 0.3)
     frame = pd.DataFrame(x, columns=["weight", "age"])
-    found = cg.check(cg.probabilities(p, LETTERS), frame, pd.Series(y, name="animal"), rng=1, **FAST)
+    found = cg.check(
+        cg.probabilities(p, LETTERS), frame, pd.Series(y, name="animal"), rng=1, **FAST
+    )
     assert found.words.startswith("The confidence is wrong")
     assert "over-confident" in found.words
     first = found.overall[0]
@@ -541,11 +589,19 @@ def test_ordered_classes_and_many_classes():
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     found = cg.check(
-        cg.probabilities(predicted(0.0), ordered=True), x, draw(predicted(1.5), rng), rng=0, **FAST
+        cg.probabilities(predicted(0.0), ordered=True),
+        x,
+        draw(predicted(1.5), rng),
+        rng=0,
+        **FAST,
     )
-    assert found.words.startswith("The class probabilities are wrong over all rows: class 3 too rarely")
+    assert found.words.startswith(
+        "The class probabilities are wrong over all rows: class 3 too rarely"
+    )
     p = rng.dirichlet(np.ones(60), 300)
-    many = cg.check(cg.probabilities(p), rng.standard_normal((300, 2)), draw(p, rng), rng=0, **FAST)
+    many = cg.check(
+        cg.probabilities(p), rng.standard_normal((300, 2)), draw(p, rng), rng=0, **FAST
+    )
     assert [f.kind for f in many.overall] == ["confidence"] + ["class"] * 12
     assert not many.rejected
 
@@ -582,7 +638,9 @@ def test_a_model_that_is_certain_and_right_names_nothing():
     p = softmax(400.0 * np.column_stack([x[:, 0], -x[:, 0]]))
     y = (x[:, 0] < 0).astype(int)
     for options in ({}, {"groups": np.arange(300) // 10}, {"dependence": 5}):
-        found = cg.check(cg.probabilities(p), x, y, by=np.arange(300) % 5, rng=0, **FAST, **options)
+        found = cg.check(
+            cg.probabilities(p), x, y, by=np.arange(300) % 5, rng=0, **FAST, **options
+        )
         assert not found.rejected
         assert found.overall[0].estimate == 1.0
         assert min(one.pvalue for one in found.groups) > 0.05
@@ -620,14 +678,21 @@ def test_over_dispersed_counts(kind, dispersed):
     shift, wider, zeros, tail = found.overall
     z = (y - mean) / np.sqrt(mean)
     assert (shift.kind, shift.estimate) == ("shift", pytest.approx(z.mean(), abs=1e-6))
-    assert (wider.kind, wider.estimate) == ("spread", pytest.approx(z.std(ddof=1), rel=1e-6))
+    assert (wider.kind, wider.estimate) == (
+        "spread",
+        pytest.approx(z.std(ddof=1), rel=1e-6),
+    )
     assert wider.interval[0] < np.sqrt(2.5) < wider.interval[1]
     assert (zeros.estimate, zeros.expected) == (
         pytest.approx((y == 0).mean()),
         pytest.approx(np.exp(-mean).mean(), rel=1e-6),
     )
     large = poisson.sf(y - 1, mean) < 0.01
-    assert (tail.kind, tail.label, tail.estimate) == ("tails", "largest", pytest.approx(large.mean()))
+    assert (tail.kind, tail.label, tail.estimate) == (
+        "tails",
+        "largest",
+        pytest.approx(large.mean()),
+    )
     assert "a probability below 0.01" in tail.words
     np.testing.assert_allclose(found.frame()["z"], z, atol=1e-6)
     np.testing.assert_allclose(found.frame()["predicted"], mean, rtol=1e-6)
@@ -649,7 +714,8 @@ def test_zeros_of_ratios_are_told_apart():
 def test_functional_and_bound_counts_are_the_same(dispersed):
     x, y = (part[:150] for part in dispersed)
     reports = [
-        cg.check(MODELS[kind](x), x, y, rng=0, **FAST).to_dict() for kind in ("functional", "bound")
+        cg.check(MODELS[kind](x), x, y, rng=0, **FAST).to_dict()
+        for kind in ("functional", "bound")
     ]
     for each in reports:
         each["details"]["searched"].pop("seconds")
@@ -680,7 +746,9 @@ def test_rare_counts_are_not_said_to_be_too_wide():
     """No count but 0 was observed, as was to be expected."""
     x = np.random.default_rng(0).standard_normal(N)
     mean = np.full(N, 1e-4) * np.exp(0.3 * x)
-    found = cg.check(cg.models.Poisson(mean=mean), x, np.zeros(N), by=np.arange(N) % 4, rng=0, **FAST)
+    found = cg.check(
+        cg.models.Poisson(mean=mean), x, np.zeros(N), by=np.arange(N) % 4, rng=0, **FAST
+    )
     assert not found.rejected
     for finding in (*found.overall, *(f for one in found.groups for f in one.findings)):
         assert finding.kind != "spread"  # of which nothing can be told
@@ -703,7 +771,10 @@ def test_a_distribution_without_a_variance():
     y[x > 0] = rng.poisson(3.0, int((x > 0).sum())) + 1
     found = cg.check(zipf(2.1), x, y, rng=0, slices=["x > 0", "x <= 0"], **FAST)
     assert found.rejected
-    for part, rows in [(found.overall, x < 9), *((s.findings, s.rows) for s in found.groups)]:
+    for part, rows in [
+        (found.overall, x < 9),
+        *((s.findings, s.rows) for s in found.groups),
+    ]:
         (tail,) = part
         assert (tail.kind, tail.label) == ("tails", "largest")
         assert tail.estimate == pytest.approx((zipf(2.1).sf(y[rows] - 1) < 0.01).mean())
@@ -742,7 +813,9 @@ def test_dates_read_as_dates():
     frame["month"] = day.astype("M8[M]").astype("M8[D]")
     grouped = cg.check((np.zeros(N), np.ones(N)), frame, y, by="month", rng=0, **FAST)
     assert len(grouped.groups) == 23 or len(grouped.groups) == 24
-    assert {"month = 2021-01-01", "month = 2021-02-01"} <= {one.words for one in grouped.groups}
+    assert {"month = 2021-01-01", "month = 2021-02-01"} <= {
+        one.words for one in grouped.groups
+    }
 
 
 def test_hours_are_told_where_a_day_is_long():
@@ -750,7 +823,9 @@ def test_hours_are_told_where_a_day_is_long():
     minutes = rng.integers(0, 2880, N)
     time = np.datetime64("2021-01-01T00:00") + minutes.astype("m8[m]")
     y = rng.standard_normal(N) + 1.5 * (minutes > 2160)
-    found = cg.check((np.zeros(N), np.ones(N)), pd.DataFrame({"time": time}), y, rng=0, **FAST)
+    found = cg.check(
+        (np.zeros(N), np.ones(N)), pd.DataFrame({"time": time}), y, rng=0, **FAST
+    )
     assert re.fullmatch(r"time ≥ 2021-01-02 1\d:\d\d", found.slices[0].words)
 
 
@@ -790,7 +865,9 @@ def test_columns_of_a_table(tmp_path):
     assert [one.words for one in streamed.slices] == [one.words for one in whole.slices]
 
 
-@pytest.mark.parametrize("name", ["draws", "quantiles", "vector draws", "classes", "ratios"])
+@pytest.mark.parametrize(
+    "name", ["draws", "quantiles", "vector draws", "classes", "ratios"]
+)
 def test_rows_that_are_left_out_take_their_predictions_with_them(name):
     x, y, model = TRUE[name](np.random.default_rng(1), 300)
     x = np.atleast_2d(x.T).T.copy()
@@ -802,10 +879,14 @@ def test_rows_that_are_left_out_take_their_predictions_with_them(name):
     np.testing.assert_array_equal(found.frame().index, kept)
     assert found.result.n == len(kept)
     for finding, other in zip(found.overall, alone.overall, strict=True):
-        assert finding.estimate == pytest.approx(other.estimate, abs=0.1 if "draws" in name else 1e-12)
+        assert finding.estimate == pytest.approx(
+            other.estimate, abs=0.1 if "draws" in name else 1e-12
+        )
 
 
-@pytest.mark.parametrize("name", ["draws", "quantiles", "vector draws", "classes", "ratios"])
+@pytest.mark.parametrize(
+    "name", ["draws", "quantiles", "vector draws", "classes", "ratios"]
+)
 def test_some_of_the_rows_are_those_of_their_own_predictions(name, monkeypatch):
     from condgof.check import _size
 

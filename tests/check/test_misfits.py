@@ -15,14 +15,18 @@ def test_tilted_laws_of_counts_are_those_of_their_family():
     at, mean = np.arange(80.0), np.array([1.0, 3.0, 12.0])
     p = poisson.pmf(at, mean[:, None])
     np.testing.assert_allclose(
-        shifted_law(p, at, 0.3), poisson.pmf(at, (mean + 0.3 * np.sqrt(mean))[:, None]), atol=2e-4
+        shifted_law(p, at, 0.3),
+        poisson.pmf(at, (mean + 0.3 * np.sqrt(mean))[:, None]),
+        atol=2e-4,
     )
 
 
 def test_what_probabilities_do_to_residuals_are_sums_over_cells():
     x, rng = np.linspace(0, 1, 6), np.random.default_rng(0)
     ratios = (
-        cg.from_ratio(lambda y, x: (1 + x) / (y + 1))(x).residuals(np.arange(6) % 3, "full").outcomes
+        cg.from_ratio(lambda y, x: (1 + x) / (y + 1))(x)
+        .residuals(np.arange(6) % 3, "full")
+        .outcomes
     )
     p = rng.dirichlet(np.ones(4), 6)
     classes = cg.probabilities(p).residuals(np.zeros(6, dtype=int), "full").outcomes
@@ -30,7 +34,9 @@ def test_what_probabilities_do_to_residuals_are_sums_over_cells():
     for law in (ratios, classes, plain):
         q = law.probabilities
         for moved in (0.1 * first_to_next(q), rng.dirichlet(np.ones(q.shape[1]), 6) - q):
-            slow = sum(moved[:, [i]] * np.asarray(law.of(np.full(6, i))) for i in range(q.shape[1]))
+            slow = sum(
+                moved[:, [i]] * np.asarray(law.of(np.full(6, i))) for i in range(q.shape[1])
+            )
             np.testing.assert_allclose(mean_residuals(law, moved), slow, atol=1e-12)
 
 

@@ -84,7 +84,9 @@ def test_wealth_is_the_product_of_predictive_densities_row_by_row():
     for n, value in enumerate(z):
         sd = np.sqrt(1 + 1 / (n + MEAN_ROWS))
         shift += norm.logpdf(value, z[:n].sum() / (n + MEAN_ROWS), sd) - norm.logpdf(value)
-        rows = n + SPREAD_ROWS  # an inverse gamma prior of the variance makes it Student's t
+        rows = (
+            n + SPREAD_ROWS
+        )  # an inverse gamma prior of the variance makes it Student's t
         scale = np.sqrt((SPREAD_ROWS + np.square(z[:n]).sum()) / rows)
         spread += student.logpdf(value, rows, 0, scale) - norm.logpdf(value)
     found = NormalBet().log_wealth(np.array([25, z.sum(), np.square(z).sum()]))
@@ -104,7 +106,9 @@ def test_all_bets_together_win_nothing_on_average(before):
 
 
 def test_all_bets_on_classes_together_win_nothing_on_average():
-    model = cg.models.Model(lambda x: cg.probabilities(np.tile([0.2, 0.5, 0.3], (len(x), 1))))
+    model = cg.models.Model(
+        lambda x: cg.probabilities(np.tile([0.2, 0.5, 0.3], (len(x), 1)))
+    )
     x, y = np.arange(24.0) % 5, np.arange(24) % 2
     m = cg.monitor(model, rng=0).update(x, y)
     won = [deepcopy(m).update(2.0, k).evidence for k in range(3)]
@@ -176,12 +180,16 @@ def test_what_was_always_wrong_has_not_changed():
 
 
 def test_true_models_raise_few_alarms():
-    alarms = sum(cg.monitor(LINE, rng=s).update(*rows(1000, 100 + s)).alarm for s in range(20))
+    alarms = sum(
+        cg.monitor(LINE, rng=s).update(*rows(1000, 100 + s)).alarm for s in range(20)
+    )
     assert alarms <= 3
 
 
 def test_what_cannot_happen_is_an_alarm_at_once():
-    m = cg.monitor(cg.models.Model(lambda x: cg.probabilities(np.tile([1.0, 0.0], (len(x), 1)))))
+    m = cg.monitor(
+        cg.models.Model(lambda x: cg.probabilities(np.tile([1.0, 0.0], (len(x), 1))))
+    )
     assert not m.update([0.0, 1.0, 2.0], [0, 0, 0]).alarm
     assert m.update(0.5, 1).alarm
     assert m.evidence > 1e100
@@ -200,13 +208,17 @@ def test_changed_goes_on_after_a_change():
 def by_kind(kind, n, seed=0):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=n)
-    x = pd.DataFrame({"a": a, "town": rng.choice(list("ABC"), n), "old": rng.random(n) < 0.3})
+    x = pd.DataFrame(
+        {"a": a, "town": rng.choice(list("ABC"), n), "old": rng.random(n) < 0.3}
+    )
     x["day"] = np.datetime64("2024-01-01") + rng.integers(0, 300, n).astype("m8[D]")
     p = 1 / (1 + np.exp(-a))
     y = a + rng.normal(size=n)
     x["mu"], x["low"], x["high"] = a, a - 1.645, a + 1.645
     if kind == "classes":
-        model = cg.models.Model(lambda x: cg.probabilities(1 / (1 + np.exp(-x["a"])), ["no", "yes"]))
+        model = cg.models.Model(
+            lambda x: cg.probabilities(1 / (1 + np.exp(-x["a"])), ["no", "yes"])
+        )
         return model, x, np.where(rng.random(n) < p, "yes", "no")
     if kind == "counts":
         return cg.models.Poisson(mean=lambda x: np.exp(x["a"])), x, rng.poisson(np.exp(a))
@@ -216,12 +228,16 @@ def by_kind(kind, n, seed=0):
     if kind == "intervals":
         return cg.columns(interval=["low", "high"], coverage=0.9), x, y
     if kind == "two":
-        model = cg.models.Normal(mean=lambda x: np.column_stack([x["a"], -x["a"]]), std=np.ones((1, 2)))
+        model = cg.models.Normal(
+            mean=lambda x: np.column_stack([x["a"], -x["a"]]), std=np.ones((1, 2))
+        )
         return model, x, np.column_stack([y, rng.normal(size=n) - a])
     return cg.columns(family="normal", param={"mean": "mu", "std": 1.0}), x, y
 
 
-@pytest.mark.parametrize("kind", ["normal", "classes", "counts", "draws", "intervals", "two"])
+@pytest.mark.parametrize(
+    "kind", ["normal", "classes", "counts", "draws", "intervals", "two"]
+)
 def test_batches_and_restarts_change_nothing(kind):
     n = 2600 if kind == "normal" else 700  # more than are kept
     model, x, y = by_kind(kind, n)
@@ -257,7 +273,9 @@ def test_columns_of_x_are_looked_at_beside_many_predictions():
 
 
 def test_polars_and_single_rows():
-    model = cg.models.Model(lambda x: cg.normal(mean=np.asarray(x["a"]), std=np.ones(len(x))))
+    model = cg.models.Model(
+        lambda x: cg.normal(mean=np.asarray(x["a"]), std=np.ones(len(x)))
+    )
     x, y = np.random.default_rng(0).normal(size=(2, 40))
     whole = cg.monitor(model, rng=0).update(pl.DataFrame({"a": x}), y)
     single = cg.monitor(model, rng=0)
@@ -299,7 +317,10 @@ def test_one_row_is_refused_as_a_batch_of_one_is(x, y):
 
     model = cg.models.Normal(mean=mean, std=lambda x: np.where(x[:, 0] == -7, -1.0, 1e-10))
     m = cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
-    before, fresh = plain(m), cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
+    before, fresh = (
+        plain(m),
+        cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0]),
+    )
     fresh._zeros = None  # reads every row as a batch
     told = []
     for one in (m, fresh):
@@ -331,10 +352,25 @@ def begun():
     ("x", "y", "kind", "words"),
     [
         (np.empty((0, 2)), [], ShapeError, "batch is empty"),
-        (np.ones((3, 3)), [1, 2, 3], InputError, "x has the columns 'x1', 'x2', 'x3', and before"),
-        (pd.DataFrame({"a": [1.0], "b": [2.0]}), [1.0], InputError, "and before 'x1', 'x2'"),
+        (
+            np.ones((3, 3)),
+            [1, 2, 3],
+            InputError,
+            "x has the columns 'x1', 'x2', 'x3', and before",
+        ),
+        (
+            pd.DataFrame({"a": [1.0], "b": [2.0]}),
+            [1.0],
+            InputError,
+            "and before 'x1', 'x2'",
+        ),
         (np.ones((2, 2)), np.ones((2, 2)), InputError, "y has the columns"),
-        (np.ones((2, 2)), ["a", "b"], InputError, "y column 'y' holds text, and before numbers"),
+        (
+            np.ones((2, 2)),
+            ["a", "b"],
+            InputError,
+            "y column 'y' holds text, and before numbers",
+        ),
         (np.ones((2, 2)), [1.0, np.nan], NonFiniteError, "1 of 2 rows"),
         (np.full((2, 2), np.nan), [1.0, 2.0], NonFiniteError, "2 of 2 rows"),
         (np.ones((2, 2)), [1.0, 2.0, 3.0], ShapeError, "rows"),
@@ -359,7 +395,9 @@ def test_scores_alone_cannot_be_monitored():
 
 def test_columns_of_predictions_must_be_there():
     with pytest.raises(InputError, match="no column 'sd'"):
-        cg.monitor(cg.columns(mean="mu", std="sd")).update(pd.DataFrame({"mu": [1.0]}), [1.0])
+        cg.monitor(cg.columns(mean="mu", std="sd")).update(
+            pd.DataFrame({"mu": [1.0]}), [1.0]
+        )
 
 
 def test_a_check_needs_rows():
@@ -376,7 +414,12 @@ def test_a_state_without_rows_goes_on():
     ("model", "options", "change", "words"),
     [
         (cg.models.Normal(mean=0.0, std=1.0), {}, {}, "says otherwise"),
-        (cg.models.Model(lambda x: cg.normal(mean=x["a"], std=x["b"])), {}, {}, "cannot be asked"),
+        (
+            cg.models.Model(lambda x: cg.normal(mean=x["a"], std=x["b"])),
+            {},
+            {},
+            "cannot be asked",
+        ),
         (cg.models.Poisson(mean=1.0), {}, {}, "another model"),
         (LINE, {"alpha": 0.01}, {}, "alpha=0.05"),
         (LINE, {"run_length": 10}, {}, "run_length=100000"),
@@ -389,7 +432,9 @@ def test_a_state_of_something_else_is_refused(begun, model, options, change, wor
         cg.monitor(model, **options, state={**begun.state, **change})
 
 
-@pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": "a"}, {"alpha": True}, {"run_length": 1}])
+@pytest.mark.parametrize(
+    "options", [{"alpha": 0}, {"alpha": "a"}, {"alpha": True}, {"run_length": 1}]
+)
 def test_options_are_checked(options):
     wanted = {"alpha": "between 0 and 1", "run_length": "a number between 1 and inf"}
     ((name, value),) = options.items()

@@ -21,7 +21,9 @@ def test_what_is_found_has_that_law():
     """D̂ of the D that is told is large enough in 0.8 of all samples, by its law."""
     sums = PairSums(n=300, mean=0.0, near=1.0, between=0.0, square=0.1, least=0.0, lead=0.3)
     told = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 300)
-    assert sums.quantile(told.size**2, 0.2) == pytest.approx(sums.quantile(0.0, 0.975), rel=1e-6)
+    assert sums.quantile(told.size**2, 0.2) == pytest.approx(
+        sums.quantile(0.0, 0.975), rel=1e-6
+    )
     more = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 30_000)
     assert more.size == pytest.approx(told.size / 10, rel=0.05)
     assert more.words == f"{more.size:.2g} would have been found with probability 0.8."
@@ -36,7 +38,8 @@ def test_more_rows_find_smaller_misfits():
     assert sizes[0] / sizes[2] == pytest.approx(4.0, rel=0.35)  # about as 1/√n
     assert all(spread > 1 for spread in spreads)
     shown = (
-        r"A constant shift of 0.\d\d model standard deviations, or a spread wrong by a factor of 1.\d\d?"
+        r"A constant shift of 0.\d\d model standard deviations, or a spread wrong by a"
+        r" factor of 1.\d\d?"
     )
     rest = ", would have been found with probability 0.8."
     assert all(re.fullmatch(shown + rest, one.words) for one in seen)
@@ -73,7 +76,11 @@ def classes(size, rng):
     p = np.exp(x @ np.array([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]))
     p /= p.sum(axis=1, keepdims=True)
     q = p + np.minimum(size, p.max(axis=1))[:, None] * first_to_next(p)
-    return cg.probabilities(p), x, (rng.random((300, 1)) >= np.cumsum(q, axis=1)).sum(axis=1)
+    return (
+        cg.probabilities(p),
+        x,
+        (rng.random((300, 1)) >= np.cumsum(q, axis=1)).sum(axis=1),
+    )
 
 
 def counts(size, rng):
@@ -88,7 +95,9 @@ def intervals(size, rng):
     return cg.from_intervals(x - 1, x + 1, 0.9), x, x + np.where(inside, 0.0, 2.0)
 
 
-@pytest.mark.parametrize("draw", [normal, wider, scores, columns, drawn, classes, counts, intervals])
+@pytest.mark.parametrize(
+    "draw", [normal, wider, scores, columns, drawn, classes, counts, intervals]
+)
 def test_what_could_have_been_found_is_found(draw):
     """The misfit that is said to be found with probability 0.8 is, rather more often.
 
@@ -106,9 +115,14 @@ def test_what_could_have_been_found_is_found(draw):
 def test_size_and_power_are_on_one_scale(draw):
     """A misfit three times as large as could be found is found, and its size is said to be that."""
     size = 3.0 * power_of(*draw(0.0, np.random.default_rng(5))).size
-    found = [cg.check(*draw(size, np.random.default_rng(trial)), rng=0, **FAST) for trial in range(3)]
+    found = [
+        cg.check(*draw(size, np.random.default_rng(trial)), rng=0, **FAST)
+        for trial in range(3)
+    ]
     assert all(one.rejected for one in found)
-    assert np.mean([one.effect.interval.estimate for one in found]) == pytest.approx(size, rel=0.2)
+    assert np.mean([one.effect.interval.estimate for one in found]) == pytest.approx(
+        size, rel=0.2
+    )
 
 
 def test_with_few_groups_nothing_can_be_found(rng):
@@ -121,15 +135,23 @@ def test_data_far_from_the_model_do_not_tell_what_is_found(rng):
     x, y = rng.standard_normal((2, 60))
     found = power_of((x, np.ones(60)), x, x + 1e5 * y)
     assert found.size is None
-    assert found.words.endswith("is not known: the data lie too far from what the model says.")
+    assert found.words.endswith(
+        "is not known: the data lie too far from what the model says."
+    )
 
 
 def test_words(rng):
-    words = {draw.__name__: power_of(*draw(0.0, rng)).words for draw in (columns, classes, intervals)}
+    words = {
+        draw.__name__: power_of(*draw(0.0, rng)).words
+        for draw in (columns, classes, intervals)
+    }
     ends = " would have been found with probability 0.8."
     assert all(one.endswith(ends) for one in words.values())
     assert words["columns"].startswith("A constant shift of 0.")
-    assert re.match(r"Predicted probabilities that are off by 0.\d+ at every x would", words["classes"])
     assert re.match(
-        r"A coverage of the 90% interval that is off by 0.\d+ at every x", words["intervals"]
+        r"Predicted probabilities that are off by 0.\d+ at every x would", words["classes"]
+    )
+    assert re.match(
+        r"A coverage of the 90% interval that is off by 0.\d+ at every x",
+        words["intervals"],
     )

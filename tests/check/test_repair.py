@@ -27,7 +27,9 @@ from condgof.laws._repaired import (
 
 FAST = {"n_boot": 99, "engine": 1, "rng": 0}
 SHAPE = np.array([0, 0, 1, 2, 1, 0, 0, 1, 3, 1, 0, 0, 0, 3]) / 12.0
-numbers = st.tuples(st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(-0.8, 0.8), st.floats(-0.6, 0.6))
+numbers = st.tuples(
+    st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(-0.8, 0.8), st.floats(-0.6, 0.6)
+)
 
 
 @given(numbers, st.floats(-6, 6))
@@ -40,7 +42,9 @@ def test_the_map_is_inverted_and_differentiated(eta, z):
     if abs(bent.w[0]) < 5:
         ratio = np.log(rise) + 0.5 * (at**2 - bent.w**2)
         assert bent.log_ratio == pytest.approx(ratio, abs=1e-3)
-    assert again.w - bent.w == pytest.approx(1e-6 * bent.w_by_eta.sum(axis=0), rel=1e-3, abs=1e-9)
+    assert again.w - bent.w == pytest.approx(
+        1e-6 * bent.w_by_eta.sum(axis=0), rel=1e-3, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("shape", [None, SHAPE])
@@ -147,7 +151,11 @@ def test_placing_among_values_is_inverted(seed, count):
 def test_functions_of_a_column_know_new_levels_and_missing_values():
     basis = Basis.of("town", np.array([0.0, 1.0, 1.0, np.nan]), ("Oslo", "Rome"))
     seen = basis.at(np.array([0.0, 1.0, np.nan]), ("Paris", "Rome"))
-    assert (seen != 0).tolist() == [[False, False, False], [False, True, False], [False, False, True]]
+    assert (seen != 0).tolist() == [
+        [False, False, False],
+        [False, True, False],
+        [False, False, True],
+    ]
     waves = Basis.of("age", np.arange(100.0), None).at(np.array([-50.0, 0.0, np.nan]), None)
     assert waves[0] == pytest.approx(waves[1])
     assert not waves[2].any()
@@ -160,7 +168,9 @@ def local(n, seed):
         {
             "b": rng.uniform(-2.0, 2.0, n),
             "town": rng.choice(["Oslo", "Rome", "Lima"], n),
-            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            "day": (
+                pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+            ),
             "gap": np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n)),
         }
     )
@@ -176,7 +186,8 @@ def test_a_local_misfit_is_mended_on_other_rows():
     report = cg.check(LINE, x, y, missing="level", **FAST)
     better = report.repair()
     assert better.held_out.interval[0] > 0.1
-    # A frame with the columns in another order, fewer levels and no missing values is read by name.
+    # A frame with the columns in another order, fewer levels and no missing values is read
+    # by name.
     rows = ((new_x["town"] != "Lima") & new_x["gap"].notna()).to_numpy()
     some = new_x.loc[rows, ["gap", "day", "town", "b"]].reset_index(drop=True)
     gain = better.gain(some, new_y[rows])
@@ -200,7 +211,9 @@ def test_local_beats_global_recalibration():
     (x, y), (new_x, new_y) = local(1500, 2), local(3000, 3)
     x, new_x = x.drop(columns="gap"), new_x.drop(columns="gap")
     gain = cg.check(LINE, x, y, **FAST).repair().gain(new_x, new_y)
-    whole = Repaired(LINE(new_x), np.repeat(fit(Mapped(y), np.ones((1500, 1)), 1.0), 3000, axis=0))
+    whole = Repaired(
+        LINE(new_x), np.repeat(fit(Mapped(y), np.ones((1500, 1)), 1.0), 3000, axis=0)
+    )
     assert gain.after > whole.log_prob(new_y).mean() + 0.05  # one map, the same in all rows
 
 
@@ -210,7 +223,9 @@ def test_two_clusters_get_a_shape_of_their_own():
     y = x + np.where(rng.random(3000) < 0.25, 2.0, -0.66) + 0.5 * rng.standard_normal(3000)
     model = cg.models.Normal(mean=lambda x: x, std=1.0)
     better = cg.check(model, x[:800], y[:800], **FAST).repair()
-    assert better.gain(x[800:], y[800:]).estimate > 0.32  # 0.25 by shift, spread, skew and tails
+    assert (
+        better.gain(x[800:], y[800:]).estimate > 0.32
+    )  # 0.25 by shift, spread, skew and tails
     gap, crest = (better(x[:1]).log_prob(x[:1] + at)[0] for at in (0.7, 2.0))
     assert gap < crest - 0.2
 
@@ -220,7 +235,10 @@ def test_a_true_model_is_left_alone():
         rng = np.random.default_rng(seed)
         x = rng.standard_normal((300, 3))
         report = cg.check(
-            cg.models.Normal(mean=lambda x: x[:, 0], std=1.0), x, x[:, 0] + rng.normal(size=300), **FAST
+            cg.models.Normal(mean=lambda x: x[:, 0], std=1.0),
+            x,
+            x[:, 0] + rng.normal(size=300),
+            **FAST,
         )
         better = report.repair()
         assert better.held_out is None
@@ -233,8 +251,14 @@ def test_a_true_model_is_left_alone():
 def test_predictions_of_other_rows_are_asked_for():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 4, 600)
-    better = cg.check((x, np.ones(600)), x, x + 2.0 * rng.standard_normal(600), **FAST).repair()
-    for ask in (lambda: better(x), lambda: better.gain(x, x), lambda: cg.check(better, x, x, **FAST)):
+    better = cg.check(
+        (x, np.ones(600)), x, x + 2.0 * rng.standard_normal(600), **FAST
+    ).repair()
+    for ask in (
+        lambda: better(x),
+        lambda: better.gain(x, x),
+        lambda: cg.check(better, x, x, **FAST),
+    ):
         with pytest.raises(InputError, match=r"better\.of\("):
             ask()
     new = rng.uniform(0, 4, 400)
@@ -260,7 +284,9 @@ def kinds(n, seed):
     return x, x + 1.8 * rng.standard_normal(n), laws
 
 
-@pytest.mark.parametrize("kind", ["draws", "quantiles", "quantile", "interval", "intervals"])
+@pytest.mark.parametrize(
+    "kind", ["draws", "quantiles", "quantile", "interval", "intervals"]
+)
 def test_draws_quantiles_and_intervals_are_moved(kind):
     (x, y, laws), (new_x, new_y, new) = kinds(800, 0), kinds(800, 1)
     better = cg.check(laws[kind], x, y, **FAST).repair()
@@ -336,7 +362,9 @@ def test_rows_of_a_group_are_held_out_together():
 def test_what_cannot_be_repaired_is_refused():
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal(100), rng.standard_normal((100, 2))
-    with pytest.raises(UnsupportedModelError, match=r"\(Normal, several\).* repair each by itself"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"\(Normal, several\).* repair each by itself"
+    ):
         cg.check(cg.normal(y * 0, 1.0), x, y, **FAST).repair()
     with pytest.raises(UnsupportedModelError, match=r", scores\): that takes .* a CDF"):
         cg.check(cg.from_scores(-y[:, 0]), x, y[:, 0], **FAST).repair()

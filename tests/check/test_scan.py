@@ -91,10 +91,13 @@ def test_best_slice_is_that_of_the_loop_over_all(n):
     slow = slow_slices(space.axes, n)
     assert space.count == len(slow)
     values = [
-        max(abs(signals.values[mask, k].sum()) / np.sqrt(mask.sum()) for k in range(seen)) - penalty
+        max(abs(signals.values[mask, k].sum()) / np.sqrt(mask.sum()) for k in range(seen))
+        - penalty
         for mask, penalty, seen in slow
     ]
-    variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
+    variances = tuple(
+        np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts
+    )
     best = best_of(space, compared(space, signals.values, variances, np.zeros(4)))
     assert best.value == pytest.approx(max(values), rel=1e-12)
     np.testing.assert_array_equal(space.inside(best.where), slow[int(np.argmax(values))][0])
@@ -102,7 +105,11 @@ def test_best_slice_is_that_of_the_loop_over_all(n):
 
 def slow_belief(space, signals):
     """Slices, and how much they overlap the wrong one, averaged over which it is: the obvious loop."""
-    every = [(space.inside(where), part.signals, where) for part in space.parts for where in part.where]
+    every = [
+        (space.inside(where), part.signals, where)
+        for part in space.parts
+        for where in part.where
+    ]
     size = np.array(
         [
             max(abs(signals.values[m, k].sum()) / np.sqrt(m.sum()) for k in range(seen))
@@ -112,14 +119,18 @@ def slow_belief(space, signals):
     weight = np.exp(size.max() * (size - size.max()))
     if EVERYWHERE * len(every) * weight[0] > weight.sum():
         return every, np.arange(len(every)) == 0
-    overlap = np.array([[(m & t).sum() / (m | t).sum() for t, _, _ in every] for m, _, _ in every])
+    overlap = np.array(
+        [[(m & t).sum() / (m | t).sum() for t, _, _ in every] for m, _, _ in every]
+    )
     said = [" and ".join(c.words for c in space.conditions(where)) for _, _, where in every]
     cost = [len(re.findall("[<≤≥=]| and ", words)) + (words != "") for words in said]
     return every, overlap @ weight * SIMPLER ** np.array(cost)
 
 
 @pytest.mark.parametrize("wrong", ["degree", "score", "both", "all"])
-def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(wrong, monkeypatch):
+def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(
+    wrong, monkeypatch
+):
     monkeypatch.setattr(sys.modules[central_of.__module__], "COMPARED", 10**6)
     n, frame = 300, table(300).drop(columns="age")
     where = {
@@ -131,7 +142,9 @@ def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(wron
     z = np.random.default_rng(3).normal(size=n) + 0.8 * where.to_numpy()
     space, signals = space_of(frame), signals_of(z)
     every, belief = slow_belief(space, signals)
-    variances = tuple(np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts)
+    variances = tuple(
+        np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts
+    )
     compare = compared(space, signals.values, variances, np.zeros(4))
     named = central_of(space, compare, -np.inf)
     inside = space.inside(named.where)
@@ -155,7 +168,8 @@ def test_draws_are_the_same_maximum_of_redrawn_signals():
     slow = slow_slices(space.axes, n)
     for j in range(CHUNK):
         want = max(
-            max(abs(drawn[mask, j, k].sum()) / np.sqrt(mask.sum()) for k in range(seen)) - penalty
+            max(abs(drawn[mask, j, k].sum()) / np.sqrt(mask.sum()) for k in range(seen))
+            - penalty
             for mask, penalty, seen in slow
         )
         assert scan.draws[j] == pytest.approx(want, abs=2e-4)
@@ -170,7 +184,9 @@ def rare_law(kind, n, rng):
         end = np.full(n, 3.29)
         return cg.from_intervals(-end, end, 0.999), rng.normal(size=n)
     p = np.column_stack([0.4 * chance, 1 - chance, 0.6 * chance])
-    return cg.probabilities(p, classes=[0, 1, 2]), (rng.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    return cg.probabilities(p, classes=[0, 1, 2]), (
+        rng.random((n, 1)) > p.cumsum(axis=1)
+    ).sum(axis=1)
 
 
 @pytest.mark.parametrize("kind", ["classes", "counts", "intervals"])
@@ -183,7 +199,9 @@ def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatc
     def scan_of():
         scans, joined = [], Scan.beside.fget
         with monkeypatch.context() as kept:
-            kept.setattr(Scan, "beside", property(lambda scan: scans.append(scan) or joined(scan)))
+            kept.setattr(
+                Scan, "beside", property(lambda scan: scans.append(scan) or joined(scan))
+            )
             cg.check(law, table(n), y, **options)
         return scans[0]
 
@@ -202,7 +220,10 @@ def test_a_law_without_any_exception_is_searched(kind):
     law, y = (
         (cg.models.Poisson(mean=np.full(n, never)), np.zeros(n, dtype=int))
         if kind == "counts"
-        else (cg.probabilities(np.tile([1 - never, never], (n, 1)), classes=[0, 1]), np.zeros(n, int))
+        else (
+            cg.probabilities(np.tile([1 - never, never], (n, 1)), classes=[0, 1]),
+            np.zeros(n, int),
+        )
     )
     report = cg.check(law, table(n), y, rng=0, n_boot=99)
     assert not report.rejected
@@ -215,7 +236,9 @@ def test_exceptions_have_the_probability_of_the_law():
     p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
     cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[:, :, None] * 1.0)
     values = np.zeros((n, 1))
-    rare = Exceptions.of(Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells))
+    rare = Exceptions.of(
+        Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells)
+    )
     assert len(rare.rows) + len(rare.others) == n
     assert (rare.mode == 0).all()
     draw, rows, less = rare.drawn(np.random.default_rng(0), m)
@@ -224,19 +247,27 @@ def test_exceptions_have_the_probability_of_the_law():
         for code, share in ((1.0, 0.25), (2.0, 0.75)):
             count = int(((rows % 3 == k) & (less[:, 0] == code)).sum())
             trials = m * int((rare.rows % 3 == k).sum())
-            assert abs(count - trials * size * share) <= 4 * np.sqrt(trials * size * share) + 1
+            assert (
+                abs(count - trials * size * share) <= 4 * np.sqrt(trials * size * share) + 1
+            )
 
 
 def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
     frame, n, m = table(300), 300, 5
     space, rng = space_of(frame), np.random.default_rng(0)
-    draw, rows, less = rng.integers(m, size=40), rng.integers(n, size=40), rng.normal(size=(40, 4))
+    draw, rows, less = (
+        rng.integers(m, size=40),
+        rng.integers(n, size=40),
+        rng.normal(size=(40, 4)),
+    )
     values = np.zeros((n, m, 4))
     np.add.at(values, (rows, draw), less)
     for part in space.parts:
         k = part.signals
         want = (part.members @ values[:, :, :k].reshape(n, -1)).reshape(-1, m, k)
-        np.testing.assert_allclose(Exceptions.cells(part, draw, rows, less, m), want, atol=1e-6)
+        np.testing.assert_allclose(
+            Exceptions.cells(part, draw, rows, less, m), want, atol=1e-6
+        )
 
 
 def test_signs_of_groups_are_the_same_maximum():
@@ -250,7 +281,10 @@ def test_signs_of_groups_are_the_same_maximum():
     from condgof.sample import Use
 
     count = int(groups.max()) + 1
-    signs = Seed.of(3).stream(Use.CHECK, UNIT_SIGNS, 0).integers(0, 2, (count, CHUNK)) * 2.0 - 1.0
+    signs = (
+        Seed.of(3).stream(Use.CHECK, UNIT_SIGNS, 0).integers(0, 2, (count, CHUNK)) * 2.0
+        - 1.0
+    )
     for j in range(CHUNK):
         values = []
         for mask, penalty, seen in slow_slices(space.axes, n):
@@ -265,7 +299,9 @@ def test_the_next_slice_says_something_new():
     n = 2000
     frame = table(n)
     rng = np.random.default_rng(2)
-    z = rng.normal(size=n) * np.where(frame.degree == "B", 1.6, 1.0) + 0.7 * (frame.age < 30)
+    z = rng.normal(size=n) * np.where(frame.degree == "B", 1.6, 1.0) + 0.7 * (
+        frame.age < 30
+    )
     space, signals = space_of(frame), signals_of(z.to_numpy())
     scan = Scan.of(space, signals, Dependence(), 199, Seed.of(0), as_engine(None))
     found = [space.conditions(one.where) for one, _ in scan.slices(0.05, 6)]

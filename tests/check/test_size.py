@@ -33,7 +33,10 @@ ROWS = Dependence()
 
 def bench_of(model, x, y, seed=0, **options):
     """The rows of a sample, without a verdict."""
-    how, rng = Options.of(solver="auto", null="auto", n_boot=19, engine=1, **options), Seed.of(seed)
+    how, rng = (
+        Options.of(solver="auto", null="auto", n_boot=19, engine=1, **options),
+        Seed.of(seed),
+    )
     law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
     how = how.for_rows(scored, x)
     return Bench.of(law, scored, make_design(scored.subsample, rng), how.rows, rng)
@@ -45,7 +48,9 @@ def softmax(logits):
 
 
 def drawn(p, rng):
-    return np.minimum((rng.random((len(p), 1)) >= np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1)
+    return np.minimum(
+        (rng.random((len(p), 1)) >= np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1
+    )
 
 
 # Sums
@@ -69,12 +74,17 @@ def check_sums(found, matrix, near):
     left = means - matrix.sum() / near.sum() * near.sum(axis=1) / (n - 1)
     square = (matrix**2).sum() / (n * (n - 1))
     cube = sum(
-        matrix[i, j] * matrix[j, k] * matrix[k, i] for i in range(n) for j in range(n) for k in range(n)
+        matrix[i, j] * matrix[j, k] * matrix[k, i]
+        for i in range(n)
+        for j in range(n)
+        for k in range(n)
     ) / (n * (n - 1) * (n - 2))
     assert found.n == n
     assert found.mean == pytest.approx(means.mean())
     assert found.near == pytest.approx(near.sum() / (n * (n - 1)))
-    assert found.between == pytest.approx(max(left.var(ddof=1) - square / (2 * n), 0), rel=1e-5)
+    assert found.between == pytest.approx(
+        max(left.var(ddof=1) - square / (2 * n), 0), rel=1e-5
+    )
     assert found.square == pytest.approx(square, rel=1e-5)
     assert found.lead == pytest.approx(np.clip(cube / square**1.5, 0, 1), rel=1e-4)
 
@@ -150,7 +160,9 @@ def test_quantiles_are_those_of_a_squared_mean():
             grid = np.linspace(0, 12, 100_001)
             at = grid[np.searchsorted(norm.cdf(grid - c) - norm.cdf(-grid - c), p)]
             exact = (at**2 - 1) / n
-            assert sums.quantile(m**2, p) == pytest.approx(exact, abs=0.15 * sums.noise + 0.02 * m)
+            assert sums.quantile(m**2, p) == pytest.approx(
+                exact, abs=0.15 * sums.noise + 0.02 * m
+            )
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.15, 0.6])
@@ -273,7 +285,9 @@ def test_tilted_laws():
         q = shifted_law(p, at, size)
         mean = 4.0 + 2.0 * size
         np.testing.assert_allclose((q @ at)[0], mean, atol=0.01)
-        np.testing.assert_allclose((q @ (at - mean) ** 2)[0], mean, atol=0.05)  # another Poisson
+        np.testing.assert_allclose(
+            (q @ (at - mean) ** 2)[0], mean, atol=0.05
+        )  # another Poisson
 
 
 @pytest.mark.parametrize("kind", ["interval", "quantile"])
@@ -282,7 +296,9 @@ def test_the_size_of_cells(kind, rng):
     x = rng.standard_normal(n)
     if kind == "interval":
         y = 1.645 / norm.ppf(0.9) * rng.standard_normal(n)  # covers 0.8
-        bench = bench_of(cg.from_intervals(np.full(n, -1.645), np.full(n, 1.645), 0.9), x, y)
+        bench = bench_of(
+            cg.from_intervals(np.full(n, -1.645), np.full(n, 1.645), 0.9), x, y
+        )
     else:
         u = 0.5 * (rng.random(n) + (rng.random(n) < 0.4))
         y = norm.ppf(u)
@@ -308,15 +324,22 @@ def test_draws_of_several_columns_have_the_size_of_the_worst(rng):
     assert low < size.estimate < high
     words = size.effect(True, 0.95).words
     assert "a constant shift of one column by" in words
-    assert words.endswith("on its normal-score scale; how columns go together is not in that number)")
+    assert words.endswith(
+        "on its normal-score scale; how columns go together is not in that number)"
+    )
 
 
 def test_scores_alone(rng):
     n = 1000
     x, z = rng.standard_normal(n), 0.4 + rng.standard_normal(n)
-    bench = bench_of(cg.from_scores(-z[:, None] / 3.0), x, 10.0 * x + 3.0 * z)  # wherever y lies
+    bench = bench_of(
+        cg.from_scores(-z[:, None] / 3.0), x, 10.0 * x + 3.0 * z
+    )  # wherever y lies
     assert bench.size.estimate == pytest.approx(0.4, abs=0.12)
-    assert bench.size.effect(True, 0.95).unit == "model standard deviations (as its scores suggest)"
+    assert (
+        bench.size.effect(True, 0.95).unit
+        == "model standard deviations (as its scores suggest)"
+    )
 
 
 @pytest.mark.parametrize("scores", [False, True])
@@ -324,7 +347,9 @@ def test_a_model_that_is_far_too_sure_has_a_large_size(scores):
     """The size follows the data, however far apart they are; a shift alone keeps its usual bandwidth."""
     x, noise = np.random.default_rng(6).standard_normal((2, 200))
     for c in (30.0, 1e5, 1e8):
-        model = cg.from_scores(-c * noise[:, None]) if scores else (np.zeros(200), np.ones(200))
+        model = (
+            cg.from_scores(-c * noise[:, None]) if scores else (np.zeros(200), np.ones(200))
+        )
         size = bench_of(model, x, c * noise).size
         low, high = size.bounds(0.05)
         assert 0.2 * c < low < size.estimate < high < 3.0 * c
@@ -356,7 +381,8 @@ def test_not_rejected_means_from_0_on(rng):
     assert effect.words.endswith(" model standard deviations")
     told = size.effect(True, 0.95).words
     assert re.fullmatch(
-        r"as large as a constant shift of 0.\d\d model standard \w+ \(0.\d\d to 0.\d\d\)", told
+        r"as large as a constant shift of 0.\d\d model standard \w+ \(0.\d\d to 0.\d\d\)",
+        told,
     )
 
 
@@ -370,10 +396,14 @@ def test_a_right_and_sure_classifier_has_no_size(error, count):
         x = rng.standard_normal((300, 2))
         p = np.full((300, count), error / (count - 1))
         p[np.arange(300), (x[:, 0] > 0).astype(int)] = 1.0 - error
-        low, high = bench_of(cg.probabilities(p), x, drawn(p, rng), trial).size.bounds(0.025)
+        low, high = bench_of(cg.probabilities(p), x, drawn(p, rng), trial).size.bounds(
+            0.025
+        )
         above += low > 0
         assert high < 0.2
-        assert high > 0.005  # 300 rows without an error do not exclude a probability of 0.005
+        assert (
+            high > 0.005
+        )  # 300 rows without an error do not exclude a probability of 0.005
     assert above <= 3
 
 
@@ -399,9 +429,17 @@ def test_many_rows_are_drawn_at_random(rng, monkeypatch):
     x, y = rng.standard_normal((2, n))
     model = (np.zeros(n), np.ones(n))
     bench = bench_of(model, x, y, groups=np.arange(n) // 10)
-    assert (bench.n, bench.rows.n, bench.law.n, len(bench.dependence.codes)) == (n, 500, 500, 500)
+    assert (bench.n, bench.rows.n, bench.law.n, len(bench.dependence.codes)) == (
+        n,
+        500,
+        500,
+        500,
+    )
     assert bench.notes == (
-        "the size of the misfit is of 500 of the 2,000 rows, drawn at random; the verdict of all",
+        (
+            "the size of the misfit is of 500 of the 2,000 rows, drawn at random; the"
+            " verdict of all"
+        ),
     )
     assert bench_of(model, x, y, dependence=40).dependence.length == 10
     assert not bench_of((np.zeros(400), np.ones(400)), x[:400], y[:400]).notes

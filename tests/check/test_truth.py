@@ -22,7 +22,10 @@ def ugly_table(n, rng):
             "grade": pd.Categorical(
                 rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
             ),
-            "day": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 800, n), unit="h"),
+            "day": (
+                pd.Timestamp("2021-01-01")
+                + pd.to_timedelta(rng.integers(0, 800, n), unit="h")
+            ),
             "small": rng.normal(size=n) * 1e-9,
         }
     )
@@ -55,14 +58,19 @@ def check_numbers(report, plain):
         if one.query:
             rows = frame.query(one.query)
             np.testing.assert_array_equal(rows.index, one.rows)
-            assert one.query in (c.query for c in one.conditions) or len(one.conditions) == 2
+            assert (
+                one.query in (c.query for c in one.conditions) or len(one.conditions) == 2
+            )
         else:
             rows = frame.loc[one.rows]
         assert len(rows) == one.n
         assert one.share == pytest.approx(len(rows) / len(frame))
         for finding in one.findings:
             estimate, expected = plain(rows, finding)
-            assert finding.estimate == pytest.approx(estimate, rel=1e-9, abs=1e-12), (one.words, finding)
+            assert finding.estimate == pytest.approx(estimate, rel=1e-9, abs=1e-12), (
+                one.words,
+                finding,
+            )
             assert finding.expected == pytest.approx(expected, rel=1e-9, abs=1e-12)
             assert finding.interval[0] <= finding.estimate + 1e-12
             assert finding.interval[1] >= finding.estimate - 1e-12
@@ -95,7 +103,9 @@ def test_continuous(seed):
     report = cg.check((mean, sd), frame, y, by="town", rng=seed, n_boot=199)
     assert check_numbers(report, plain_continuous) > 0
     z = report.frame()["z"]
-    np.testing.assert_allclose(z, shift + spread * ((y - mean) / sd - shift) / spread, atol=1e-9)
+    np.testing.assert_allclose(
+        z, shift + spread * ((y - mean) / sd - shift) / spread, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -107,13 +117,17 @@ def test_classes(seed):
     p = rng.dirichlet(np.ones(k), n)
     true = np.where((wrong > 1)[:, None], np.roll(p, 1, axis=1), p)
     names = np.array([f"kind {i}" for i in range(k)])
-    y = names[(rng.random(n)[:, None] >= np.cumsum(true, axis=1)).sum(axis=1).clip(0, k - 1)]
+    y = names[
+        (rng.random(n)[:, None] >= np.cumsum(true, axis=1)).sum(axis=1).clip(0, k - 1)
+    ]
     report = cg.check(cg.probabilities(p, names), frame, y, rng=seed, n_boot=199)
     top = pd.Series(p.argmax(axis=1))
 
     def plain(rows, finding):
         if finding.kind == "confidence":
-            return (rows["y"] == rows["predicted"]).mean(), p[rows.index, top[rows.index]].mean()
+            return (rows["y"] == rows["predicted"]).mean(), p[
+                rows.index, top[rows.index]
+            ].mean()
         return (rows["y"] == finding.label).mean(), p[
             rows.index, list(names).index(finding.label)
         ].mean()
@@ -132,7 +146,10 @@ def test_counts(seed):
     report = cg.check(cg.models.Poisson(mean=rate), frame, y, rng=seed, n_boot=199)
 
     def plain(rows, finding):
-        own, z = rate[rows.index], (rows["y"] - rate[rows.index]) / np.sqrt(rate[rows.index])
+        own, z = (
+            rate[rows.index],
+            (rows["y"] - rate[rows.index]) / np.sqrt(rate[rows.index]),
+        )
         np.testing.assert_allclose(rows["z"], z, atol=1e-9)
         return {
             "shift": lambda: (z.mean(), 0.0),
@@ -161,6 +178,7 @@ def test_quantiles_and_intervals(seed):
             below = y[rows.index] <= ends[rows.index, levels.index(level)]
             np.testing.assert_array_equal(rows[f"below_q{finding.label}"], below)
             return below.mean(), level
+
     else:
         end = CENTRAL["90%"]
         model = cg.from_intervals(mean - end, mean + end, 0.9)

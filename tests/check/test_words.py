@@ -17,11 +17,15 @@ from condgof.check._record import Condition, Finding, Power, Slice
 from condgof.check._text import SUBJECTS
 from condgof.result import pvalue_words, short, sized
 
-POWER = Power(0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8.")
+POWER = Power(
+    0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8."
+)
 
 
 def finding(kind, estimate=0.7, low=0.6, high=0.8, expected=0.5, label=""):
-    return Finding(kind, "y", estimate, (low, high), expected, f"{kind} is {estimate}", label)
+    return Finding(
+        kind, "y", estimate, (low, high), expected, f"{kind} is {estimate}", label
+    )
 
 
 def part(words, *findings, pvalue=0.01):
@@ -37,7 +41,9 @@ def part(words, *findings, pvalue=0.01):
 SHIFT = finding("shift", 0.5, 0.2, 0.8, 0.0)
 SPREAD = finding("spread", 1.5, 1.2, 1.8, 1.0)
 WIDE = finding("spread", 0.6, 0.5, 0.8, 1.0)
-EVERY = tuple(finding(kind, label="90%" if kind in ("coverage", "tails") else "") for kind in SUBJECTS)
+EVERY = tuple(
+    finding(kind, label="90%" if kind in ("coverage", "tails") else "") for kind in SUBJECTS
+)
 
 
 def message(rejected, overall, slices, everywhere, power):
@@ -62,10 +68,11 @@ def test_nothing_is_wrong():
 def test_slices_of_one_kind_are_one_sentence():
     told = [part("a > 1", SPREAD), part("b = 2", WIDE), part("c = 3", SHIFT)]
     words = message(True, EVERY, told, None, POWER)
-    assert words == (
-        "The spread is wrong: too narrow where a > 1 (the data spread 1.50 times as much), too wide "
-        "where b = 2 (the data spread 0.60 times as much). The centre is wrong: too low where c = 3 "
-        "(by 0.50 standard deviations)."
+    assert (
+        words
+        == "The spread is wrong: too narrow where a > 1 (the data spread 1.50 times as"
+        " much), too wide where b = 2 (the data spread 0.60 times as much). The centre"
+        " is wrong: too low where c = 3 (by 0.50 standard deviations)."
     )
 
 
@@ -85,16 +92,22 @@ def test_at_most_two_sentences_without_p_values(kind, everywhere):
             assert words.endswith(".")
             assert ".." not in words
             if told:
-                assert "a > 1" in words or (everywhere is not None and everywhere.kind != kind)
+                assert "a > 1" in words or (
+                    everywhere is not None and everywhere.kind != kind
+                )
 
 
 def test_all_rows_and_above_all():
-    above = message(True, (), [part("a > 1", SPREAD)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
+    above = message(
+        True, (), [part("a > 1", SPREAD)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER
+    )
     assert above.startswith(
         "The spread is wrong over all rows: too narrow (the data spread 1.30 times as much)"
     )
     assert "; above all too narrow where a > 1 (" in above
-    other = message(True, (), [part("a > 1", WIDE)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER)
+    other = message(
+        True, (), [part("a > 1", WIDE)], finding("spread", 1.3, 1.2, 1.4, 1.0), POWER
+    )
     assert "; and too wide where a > 1 (" in other
     assert "above all" not in other
 
@@ -104,7 +117,8 @@ def test_what_is_said_of_all_rows_is_the_number_that_is_listed():
     median = Finding("shift", "y", 0.35, (0.2, 0.5), 0.0, "", "median")
     words = message(True, (median,), (), mean, POWER)
     assert (
-        words == "The centre is wrong over all rows: too low (the median by 0.35 standard deviations)."
+        words == "The centre is wrong over all rows: too low (the median by 0.35 standard"
+        " deviations)."
     )
     other = Finding("shift", "y", 0.05, (-0.1, 0.2), 0.0, "", "median")
     assert "(by 0.40 standard deviations)" in message(True, (other,), (), mean, POWER)
@@ -114,13 +128,20 @@ def test_what_is_said_of_all_rows_is_the_number_that_is_listed():
 
 
 def test_of_several_columns_of_y_the_column_is_told():
-    overall = [Finding("shift", name, 0.0, (-1.0, 1.0), 0.0, "", "median") for name in ("rent", "food")]
+    overall = [
+        Finding("shift", name, 0.0, (-1.0, 1.0), 0.0, "", "median")
+        for name in ("rent", "food")
+    ]
     food = Finding("shift", "food", 0.9, (0.5, 1.3), 0.0, "")
     words = message(True, overall, [part("x > 2", food)], None, POWER)
-    assert words == "The centre is wrong: too low for food where x > 2 (by 0.90 standard deviations)."
+    assert (
+        words == "The centre is wrong: too low for food where x > 2 (by 0.90 standard"
+        " deviations)."
+    )
     both = Finding("correlation", "rent and food", 0.7, (0.6, 0.8), 0.0, "")
-    assert "too little correlation for rent and food (of the residuals 0.70, says 0.00)" in message(
-        True, overall, (), both, POWER
+    assert (
+        "too little correlation for rent and food (of the residuals 0.70, says 0.00)"
+        in message(True, overall, (), both, POWER)
     )
 
 
@@ -142,7 +163,12 @@ def test_rejected_and_no_slice_still_has_a_how():
     )
     assert "shift is 0.1" in weak
     wild = Finding(
-        "wild", "y", 1.0, (1.0, 1.0), 0.0, "1 row lies further out than any should: row 7 (z = 9)"
+        "wild",
+        "y",
+        1.0,
+        (1.0, 1.0),
+        0.0,
+        "1 row lies further out than any should: row 7 (z = 9)",
     )
     assert "row 7 (z = 9)" in message(
         True, (finding("shift", 0.1, -0.1, 0.3, 0.0), wild), (), None, POWER
@@ -154,26 +180,42 @@ def test_the_tails_in_percent_and_in_times_what_the_model_says():
     """One wording for a slice and for all rows, and words that follow the number."""
     z = np.concatenate([np.full(8, 5.0), np.random.default_rng(0).uniform(-2, 2, 1992)])
     for values, told in (
-        (z, "0.4% of the rows lie outside the model's 99.9% interval, 4 times what it says"),
+        (
+            z,
+            "0.4% of the rows lie outside the model's 99.9% interval, 4 times what it says",
+        ),
         (z[8:], "0% of the rows lie outside the model's 99.9% interval, and it says 0.1%"),
     ):
         report = cg.check(
-            (np.zeros(len(values)), np.ones(len(values))), np.arange(len(values)), values, rng=0
+            (np.zeros(len(values)), np.ones(len(values))),
+            np.arange(len(values)),
+            values,
+            rng=0,
         )
         tails = next(f for f in report.overall if f.kind == "tails")
         assert tails.words == told
     tails = finding("tails", 0.004, 0.002, 0.007, 0.001, "99.9%")
     words = message(True, (), (), tails, POWER)
-    assert words == f"The model's tails are wrong over all rows: tails too light ({tails.words})."
+    assert (
+        words
+        == f"The model's tails are wrong over all rows: tails too light ({tails.words})."
+    )
 
 
 def test_small_shares_and_ratios_near_one():
     z = ndtri((np.random.default_rng(0).permutation(800) + 0.5) / 800)
-    report = cg.check((np.zeros(800), np.full(800, 1.0001)), np.arange(800), z, rng=0, n_boot=99)
+    report = cg.check(
+        (np.zeros(800), np.full(800, 1.0001)), np.arange(800), z, rng=0, n_boot=99
+    )
     spread = next(f for f in report.overall if f.kind == "spread")
     assert 0.99 < spread.estimate < 1.0
     assert "is 1.00 times as wide as" in spread.words
-    assert [_percent(share) for share in (0.0, 3e-8, 0.004, 0.123)] == ["0%", "<0.01%", "0.4%", "12.3%"]
+    assert [_percent(share) for share in (0.0, 3e-8, 0.004, 0.123)] == [
+        "0%",
+        "<0.01%",
+        "0.4%",
+        "12.3%",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +237,8 @@ def test_the_centre_is_told_where_it_is_far_off():
     far = Finding("shift", "y", 0.8, (0.7, 0.9), 0.0, "", "median")
     words = message(True, (far,), (), WIDE, POWER)
     assert words.endswith(
-        "The centre is wrong over all rows: too low (the median by 0.80 standard deviations)."
+        "The centre is wrong over all rows: too low (the median by 0.80 standard"
+        " deviations)."
     )
     near = Finding("shift", "y", 0.3, (0.2, 0.4), 0.0, "", "median")
     assert "centre" not in message(True, (near,), (), WIDE, POWER)
@@ -209,13 +252,23 @@ def test_mean_and_std_swapped(sign, odd):
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, 4, 500), 40.0 + 5.0 * rng.standard_normal(500)
     y[:odd] = 0.0
-    report = cg.check((np.full(500, 5.0 * sign), np.full(500, 40.0)), x, sign * y, rng=0, n_boot=99)
-    assert f"The centre is wrong over all rows: too {'low' if sign > 0 else 'high'} (" in report.words
+    report = cg.check(
+        (np.full(500, 5.0 * sign), np.full(500, 40.0)), x, sign * y, rng=0, n_boot=99
+    )
+    assert (
+        f"The centre is wrong over all rows: too {'low' if sign > 0 else 'high'} ("
+        in report.words
+    )
     z = report.frame()["z"]
     assert (sign * z > 0).sum() == 500 - odd
     rows, side = ("497 of 500" if odd else "All 500"), "above" if sign > 0 else "below"
-    assert f"{rows} rows lie {side} the model's median: are these the right predictions" in report.words
-    right = cg.check((np.full(500, 41.0 * sign), np.full(500, 5.0)), x, sign * y, rng=0, n_boot=99)
+    assert (
+        f"{rows} rows lie {side} the model's median: are these the right predictions"
+        in report.words
+    )
+    right = cg.check(
+        (np.full(500, 41.0 * sign), np.full(500, 5.0)), x, sign * y, rng=0, n_boot=99
+    )
     assert "swapped" not in right.words
 
 
@@ -231,12 +284,20 @@ def claims(words):
 def test_every_message_is_true_of_its_rows(seed):
     rng = np.random.default_rng(seed)
     n = 800
-    frame = pd.DataFrame({"age": rng.integers(18, 70, n), "town": rng.choice(["Oslo", "Rome"], n)})
-    mask = [frame["age"] < 30, frame["town"] == "Rome", (frame["age"] > 40) & (frame["town"] == "Oslo")][
-        seed % 3
-    ]
-    y = rng.standard_normal(n) * np.where(mask & (seed > 2), 1.8, 1.0) + 0.9 * (mask & (seed <= 2))
-    found = cg.check((np.zeros(n), np.ones(n)), frame, pd.Series(y, name="y"), rng=seed, n_boot=99)
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 70, n), "town": rng.choice(["Oslo", "Rome"], n)}
+    )
+    mask = [
+        frame["age"] < 30,
+        frame["town"] == "Rome",
+        (frame["age"] > 40) & (frame["town"] == "Oslo"),
+    ][seed % 3]
+    y = rng.standard_normal(n) * np.where(mask & (seed > 2), 1.8, 1.0) + 0.9 * (
+        mask & (seed <= 2)
+    )
+    found = cg.check(
+        (np.zeros(n), np.ones(n)), frame, pd.Series(y, name="y"), rng=seed, n_boot=99
+    )
     assert found.slices
     assert len(sentences(found.words)) <= 2
     by_words = {one.words: one for one in found.slices}
@@ -259,10 +320,19 @@ def test_every_message_is_true_of_its_rows(seed):
 def test_messages_of_real_tables():
     """Fair's affairs, the doctor's visits of the RAND experiment, and digits: numbers by pandas."""
     sm = pytest.importorskip("statsmodels.api")
-    data = sm.datasets.fair.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    data = (
+        sm.datasets.fair.load_pandas()
+        .data.sample(800, random_state=0)
+        .reset_index(drop=True)
+    )
     y, x = data.pop("affairs"), data
     found = cg.check(
-        (np.full(800, y.mean()), np.full(800, y.std())), x, y, by="religious", rng=0, n_boot=99
+        (np.full(800, y.mean()), np.full(800, y.std())),
+        x,
+        y,
+        by="religious",
+        rng=0,
+        n_boot=99,
     )
     z = (y - y.mean()) / y.std()
     frame = found.frame()
@@ -275,15 +345,26 @@ def test_messages_of_real_tables():
                 "shift": rows["z"].mean(),
                 "spread": rows["z"].std(),
                 "coverage": (
-                    rows["z"].abs() <= {"50%": 0.6744897502, "90%": 1.6448536270}.get(f.label, 0)
-                ).mean(),
-                "skew": (rows["z"] > 1.6448536270).mean() - (rows["z"] < -1.6448536270).mean(),
+                    (
+                        rows["z"].abs()
+                        <= {"50%": 0.6744897502, "90%": 1.6448536270}.get(f.label, 0)
+                    ).mean()
+                ),
+                "skew": (
+                    (rows["z"] > 1.6448536270).mean() - (rows["z"] < -1.6448536270).mean()
+                ),
                 "tails": (rows["z"].abs() > 2.5758293035).mean(),
             }[f.kind]
             assert f.estimate == pytest.approx(want, abs=1e-9)
-    visits = sm.datasets.randhie.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    visits = (
+        sm.datasets.randhie.load_pandas()
+        .data.sample(800, random_state=0)
+        .reset_index(drop=True)
+    )
     counts = visits.pop("mdvis")
-    found = cg.check(cg.models.Poisson(mean=counts.mean()), visits, counts, rng=0, n_boot=99)
+    found = cg.check(
+        cg.models.Poisson(mean=counts.mean()), visits, counts, rng=0, n_boot=99
+    )
     assert found.overall[2].estimate == pytest.approx((counts == 0).mean())
     for one in found.slices:
         rows = found.frame().query(one.query)
@@ -292,8 +373,13 @@ def test_messages_of_real_tables():
         assert zeros.expected == pytest.approx(np.exp(-counts.mean()))
     digits = pytest.importorskip("sklearn.datasets").load_digits(as_frame=True).frame
     digits = digits.sample(400, random_state=0).reset_index(drop=True)
-    target, pixels = digits["target"], digits[[f"pixel_{i}_{j}" for i in (2, 4, 6) for j in (2, 3, 4)]]
-    found = cg.check(cg.probabilities(np.full((400, 10), 0.1)), pixels, target, rng=0, n_boot=39)
+    target, pixels = (
+        digits["target"],
+        digits[[f"pixel_{i}_{j}" for i in (2, 4, 6) for j in (2, 3, 4)]],
+    )
+    found = cg.check(
+        cg.probabilities(np.full((400, 10), 0.1)), pixels, target, rng=0, n_boot=39
+    )
     for one in found.slices:
         rows = found.frame().query(one.query)
         for f in one.findings:

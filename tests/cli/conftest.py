@@ -52,7 +52,9 @@ def ready():
     """Two checks: of a model that is too narrow where x is positive, and of one that is right."""
     x, noise = np.random.default_rng(1).standard_normal((2, 200))
     widths = {True: np.where(x > 0, 0.4, 1.0), False: np.ones(200)}
-    return {bad: real_check((x, width), x, x + noise, rng=0) for bad, width in widths.items()}
+    return {
+        bad: real_check((x, width), x, x + noise, rng=0) for bad, width in widths.items()
+    }
 
 
 @pytest.fixture

@@ -31,7 +31,9 @@ def test_formats(name, table, columns, quick, capsys):
     assert run(table(name), *ROLES) == 0
     call = asked(quick)
     assert call["x"].columns == ["income"]
-    np.testing.assert_allclose(np.asarray(call["x"].get_column("income")), columns["income"])
+    np.testing.assert_allclose(
+        np.asarray(call["x"].get_column("income")), columns["income"]
+    )
     np.testing.assert_allclose(np.asarray(call["y"]), columns["food"])
     mean, std = call["model"].mean_std()
     np.testing.assert_allclose(mean[:, 0], columns["mu"])
@@ -61,7 +63,9 @@ def test_defaults_and_numbers_are_passed_on(table, quick):
     assert run(table(), *ROLES) == 0
     assert [quick.calls[0][k] for k in names] == [0.05, 0, None, None, (), None]
     words = ["--alpha", "0.01", "--seed", "7", "--threads", "2", "--tolerance", "0.2"]
-    assert run(table(), *ROLES, *words, "--slice", "income < 1", "--slice", "income > 3") == 0
+    assert (
+        run(table(), *ROLES, *words, "--slice", "income < 1", "--slice", "income > 3") == 0
+    )
     assert [quick.calls[1][k] for k in names] == [
         0.01, 7, 2, 0.2, ("income < 1", "income > 3"), None,
     ]  # fmt: skip
@@ -87,8 +91,23 @@ def test_text_columns_and_codes_are_categories(table, columns, quick):
     assert x.columns == ["income", "town", "code"]
     assert x.get_column("town").dtype == x.get_column("code").dtype == object
     assert list(np.asarray(x.get_column("code"))[:4]) == ["0", "1", "2", "0"]
-    assert run(table("c.parquet", code=codes), *ROLES, "--x", "town,code", "--categorical", "code") == 0
-    assert list(np.asarray(quick.calls[1]["x"].get_column("code"))[:4]) == ["0", "1", "2", "0"]
+    assert (
+        run(
+            table("c.parquet", code=codes),
+            *ROLES,
+            "--x",
+            "town,code",
+            "--categorical",
+            "code",
+        )
+        == 0
+    )
+    assert list(np.asarray(quick.calls[1]["x"].get_column("code"))[:4]) == [
+        "0",
+        "1",
+        "2",
+        "0",
+    ]
 
 
 def test_leading_zeros_of_codes_are_kept(table, quick):
@@ -108,14 +127,15 @@ def test_nulls(name, table, columns, quick, capsys):
     assert run(*words) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == (
-        f"condgof: {name} has missing values in 3 rows (income 1, town 1, food 2) of 90. --drop-nulls "
-        "leaves those rows out.\n"
+    assert (
+        printed.err
+        == f"condgof: {name} has missing values in 3 rows (income 1, town 1, food 2) of 90."
+        " --drop-nulls leaves those rows out.\n"
     )
     assert run(*words, "--drop-nulls") == 0
     assert (
-        "3 rows (income 1, town 1, food 2) with missing values left out, not counted in row numbers"
-        in " ".join(capsys.readouterr().out.split())
+        "3 rows (income 1, town 1, food 2) with missing values left out, not counted in row"
+        " numbers" in " ".join(capsys.readouterr().out.split())
     )
     call = asked(quick)
     keep = np.setdiff1d(np.arange(90), [3, 5, 80])
@@ -123,7 +143,9 @@ def test_nulls(name, table, columns, quick, capsys):
     np.testing.assert_allclose(call["model"].mean_std()[0][:, 0], columns["mu"][keep])
 
 
-def test_nan_counts_as_missing_and_other_columns_do_not_matter(table, columns, quick, capsys):
+def test_nan_counts_as_missing_and_other_columns_do_not_matter(
+    table, columns, quick, capsys
+):
     food = columns["food"].copy()
     food[2] = np.nan
     table("t.parquet", food=food, drink=[None] * 90)
@@ -229,7 +251,10 @@ def test_the_report(table, quick, capsys):
     assert run(*words) == 0
     page = Path("new/r.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "condgof check t.csv --x income --y food --mean mu --std sd --report new/r.html" in page
+    assert (
+        "condgof check t.csv --x income --y food --mean mu --std sd --report new/r.html"
+        in page
+    )
     assert capsys.readouterr().out.endswith("Report: new/r.html\n")
 
 

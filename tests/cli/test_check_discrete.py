@@ -63,14 +63,34 @@ def test_probabilities_of_classes_by_their_columns(name, table, classes, capsys)
 
 def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
     table(**classes)
-    both = as_json(capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")
+    both = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_cat,p_dog"
+    )
     one = as_json(
-        capsys, "t.csv", "--x", "income", "--y", "animal", "--prob", "p_dog", "--classes", "cat,dog"
+        capsys,
+        "t.csv",
+        "--x",
+        "income",
+        "--y",
+        "animal",
+        "--prob",
+        "p_dog",
+        "--classes",
+        "cat,dog",
     )
     coded = as_json(capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_dog")
     assert one["result"]["pvalue"] == both["result"]["pvalue"] == coded["result"]["pvalue"]
     named = as_json(
-        capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_cat,p_dog", "--classes", "0,1"
+        capsys,
+        "t.csv",
+        "--x",
+        "income",
+        "--y",
+        "code",
+        "--prob",
+        "p_cat,p_dog",
+        "--classes",
+        "0,1",
     )
     assert named["result"]["pvalue"] == both["result"]["pvalue"]
 
@@ -87,7 +107,9 @@ def test_ordered_classes(table, classes, capsys):
 
 def test_counts(table, classes, capsys):
     table(**classes)
-    found = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
+    found = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected"
+    )
     assert found["rejected"] is False
     assert found["columns"]["count_mean"] == ["expected"]
     assert found["effect"]["unit"] == "model standard deviations"
@@ -114,17 +136,12 @@ def test_rows_that_depend_on_each_other(table, classes, capsys):
 def test_a_classifier_to_import(table, classes, capsys, tmp_path):
     table(**classes)
     (tmp_path / "mine_discrete.py").write_text(
-        "import numpy as np\n"
-        "class Sure:\n"
-        "    classes_ = np.array(['cat', 'dog'])\n"
-        "    def fit(self, X, y): return self\n"
-        "    def predict(self, X): return None\n"
-        "    def predict_proba(self, X):\n"
-        "        p = 1 / (1 + np.exp(-8.0 * (X['income'].to_numpy() - 2.0)))\n"
-        "        return np.column_stack([1 - p, p])\n"
-        "import condgof as cg\n"
-        "sure = Sure()\n"
-        "counts = cg.models.Poisson(mean=lambda x: np.exp(0.5 * (x['income'].to_numpy() - 2)))\n"
+        "import numpy as np\nclass Sure:\n    classes_ = np.array(['cat', 'dog'])\n    def"
+        " fit(self, X, y): return self\n    def predict(self, X): return None\n    def"
+        " predict_proba(self, X):\n        p = 1 / (1 + np.exp(-8.0 *"
+        " (X['income'].to_numpy() - 2.0)))\n        return np.column_stack([1 - p,"
+        " p])\nimport condgof as cg\nsure = Sure()\ncounts = cg.models.Poisson(mean=lambda"
+        " x: np.exp(0.5 * (x['income'].to_numpy() - 2)))\n"
     )
     words = ("t.csv", "--x", "income", "--y", "animal")
     imported = as_json(capsys, *words, "--model", "mine_discrete.py:sure")
@@ -132,9 +149,18 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
     assert imported["result"]["pvalue"] == columns["result"]["pvalue"]
     assert imported["slices"] == columns["slices"]
     counts = as_json(
-        capsys, "t.csv", "--x", "income", "--y", "visits", "--model", "mine_discrete.py:counts"
+        capsys,
+        "t.csv",
+        "--x",
+        "income",
+        "--y",
+        "visits",
+        "--model",
+        "mine_discrete.py:counts",
     )
-    other = as_json(capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected")
+    other = as_json(
+        capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected"
+    )
     assert counts["result"]["pvalue"] == other["result"]["pvalue"]
 
 
@@ -197,8 +223,20 @@ def test_names_of_classes_from_columns():
 def test_names_of_classes_with_commas_in_them(table, classes, capsys):
     season = np.where(classes["animal"] == "dog", "日本", "été, chaud")
     table("t.csv", **classes, season=season)
-    words = ("t.csv", "--x", "income", "--y", "season", "--prob", "p_cat", "--prob", "p_dog", "-q")
+    words = (
+        "t.csv",
+        "--x",
+        "income",
+        "--y",
+        "season",
+        "--prob",
+        "p_cat",
+        "--prob",
+        "p_dog",
+        "-q",
+    )
     assert "Evidence against" in run(capsys, *words, "--classes", '"été, chaud",日本').out
     assert (
-        "are 'été', 'chaud', '日本'" in run(capsys, *words, "--classes", "été, chaud,日本", code=2).err
+        "are 'été', 'chaud', '日本'"
+        in run(capsys, *words, "--classes", "été, chaud,日本", code=2).err
     )

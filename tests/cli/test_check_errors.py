@@ -37,13 +37,19 @@ FILES = {
         HEAD + ROWS + "1,many,1,1\n",
         "Column 'food' of t.csv holds 'many', which is not a number, in",
     ),
-    "text in x": (HEAD + ROWS + "lots,1,1,1\n", "Column 'income' of t.csv holds 'lots' among numbers"),
+    "text in x": (
+        HEAD + ROWS + "lots,1,1,1\n",
+        "Column 'income' of t.csv holds 'lots' among numbers",
+    ),
     "text in std": (HEAD + ROWS + "1,1,1,?\n", "Column 'sd' of t.csv holds '?'"),
     "negative std": (
         HEAD + ROWS + "1,1,1,-2\n1,1,1,-3\n",
         "std must be positive, and is not in 2 of 42 rows, the first in row 40",
     ),
-    "zero std": (HEAD + ROWS + "1,1,1,0\n", "and is not in 1 of 41 rows, the first in row 40"),
+    "zero std": (
+        HEAD + ROWS + "1,1,1,0\n",
+        "and is not in 1 of 41 rows, the first in row 40",
+    ),
     "nulls": (HEAD + ROWS + ",1,,1\n", "missing values in 1 row (income 1, mu 1) of 41"),
     "infinite": (
         HEAD + ROWS + "inf,1,1,1\n-inf,1,1,1\n",
@@ -57,9 +63,15 @@ FILES = {
         "incomes,food,mu,sd\n" + ROWS,
         "--x: t.csv has no column 'income'. Did you mean 'incomes'?",
     ),
-    "constant x": (HEAD + "".join(f"1,{i},1,1\n" for i in range(9)), "Every column of x is constant"),
+    "constant x": (
+        HEAD + "".join(f"1,{i},1,1\n" for i in range(9)),
+        "Every column of x is constant",
+    ),
     "constant y": (HEAD + "".join(f"{i},1,1,1\n" for i in range(9)), "y is constant"),
-    "semicolons": (HEAD.replace(",", ";") + "1;2;3;4\n", "separate the columns with commas"),
+    "semicolons": (
+        HEAD.replace(",", ";") + "1;2;3;4\n",
+        "separate the columns with commas",
+    ),
     "not UTF-8": ("größe,food,mu,sd\n".encode("latin-1"), "t.csv is not text in UTF-8"),
 }
 
@@ -69,7 +81,9 @@ def test_tables(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     content, message = FILES[case]
     if content is not None:
-        Path("t.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        Path("t.csv").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     assert message in refused(capsys, "t.csv", *ROLES)
 
 
@@ -95,7 +109,10 @@ USES = {
     "alpha": ([*ROLES, "--alpha", "5"], "alpha must be between 0 and 1"),
     "alpha nan": ([*ROLES, "--alpha", "nan"], "alpha must be between 0 and 1"),
     "tolerance": ([*ROLES, "--tolerance", "0"], "tolerance must be a positive number"),
-    "tolerance nan": ([*ROLES, "--tolerance", "nan"], "tolerance must be a positive number"),
+    "tolerance nan": (
+        [*ROLES, "--tolerance", "nan"],
+        "tolerance must be a positive number",
+    ),
     "slice": (
         [*ROLES, "--slice", "income <"],
         "The slice 'income <' is no query that pandas can answer",
@@ -107,8 +124,14 @@ USES = {
     "no row": ([*ROLES, "--slice", "income < -9"], "No row is in the slice 'income < -9'"),
     "group of y": ([*ROLES, "--by", "food"], "Column 'food' is in --y and in --by"),
     "folder": ([*ROLES, "--report", "none/r.html"], "there is no folder none"),
-    "text y": (["--x", "income", "--y", "town", *ROLES[4:]], "Column 'town' of t.csv holds"),
-    "other codes": ([*ROLES, "--categorical", "age"], "--categorical: --x has no column 'age'"),
+    "text y": (
+        ["--x", "income", "--y", "town", *ROLES[4:]],
+        "Column 'town' of t.csv holds",
+    ),
+    "other codes": (
+        [*ROLES, "--categorical", "age"],
+        "--categorical: --x has no column 'age'",
+    ),
 }
 
 
@@ -124,12 +147,19 @@ def test_types_that_are_no_numbers(name, table, columns, capsys):
     table(name, income=[[1.0]] * 90, food=columns["town"], sd2=days)
     line = refused(capsys, name, *ROLES[2:], "--x", "age")
     assert f"Column 'food' of {name} holds text, not numbers" in line
-    line = refused(capsys, name, "--x", "income", "--y", "drink", "--mean", "mu", "--std", "sd")
+    line = refused(
+        capsys, name, "--x", "income", "--y", "drink", "--mean", "mu", "--std", "sd"
+    )
     assert f"Column 'income' of {name} holds values of type list<" in line
     line = refused(capsys, name, "--x", "income", "--categorical", "income", *ROLES[2:])
     assert name in line
-    line = refused(capsys, name, "--x", "age", "--y", "drink", "--mean", "mu", "--std", "sd2")
-    assert f"Column 'sd2' of {name} holds values of type date32[day], not numbers. Name a column" in line
+    line = refused(
+        capsys, name, "--x", "age", "--y", "drink", "--mean", "mu", "--std", "sd2"
+    )
+    assert (
+        f"Column 'sd2' of {name} holds values of type date32[day], not numbers. Name a"
+        " column" in line
+    )
 
 
 def test_parts_with_other_columns_or_formats(table, tmp_path, capsys):
@@ -173,7 +203,8 @@ def test_a_full_disk_names_what_was_being_written(table, quick, capsys, monkeypa
 
 
 @pytest.mark.parametrize(
-    "words", [["check"], ["check", "t.csv"], ["check", "t.csv", "--x", "a"], ["check", "--wrong"]]
+    "words",
+    [["check"], ["check", "t.csv"], ["check", "t.csv", "--x", "a"], ["check", "--wrong"]],
 )
 def test_usage(words, capsys):
     assert main(words) == 2

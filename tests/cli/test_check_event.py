@@ -15,7 +15,9 @@ def table(tmp_path):
     age = rng.integers(20, 80, 300)
     scale = 10 * np.exp(-0.02 * (age - 50))
     times, until = rng.exponential(scale), rng.exponential(15, 300)
-    frame = pd.DataFrame({"age": age, "scale": scale, "start": 0.0, "week": np.minimum(times, until)})
+    frame = pd.DataFrame(
+        {"age": age, "scale": scale, "start": 0.0, "week": np.minimum(times, until)}
+    )
     frame["died"] = times <= until
     path = tmp_path / "trial.csv"
     frame.to_csv(path, index=False)

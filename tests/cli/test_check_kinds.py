@@ -121,14 +121,38 @@ def test_what_json_and_the_law_have(table, kinds, quick, capsys):
     np.testing.assert_allclose(law.values[:, found["draws"].index("d_10")], kinds["d_10"])
     main(["check", "t.csv", *BASE, "--draws", "d_3,d_1,d_2", "--json"])
     assert json.loads(capsys.readouterr().out)["columns"]["draws"] == ["d_3", "d_1", "d_2"]
-    main(["check", "t.csv", *BASE, "--quantiles", "q05=0.05", "--quantiles", "q50=.5", "--json"])
+    main(
+        [
+            "check",
+            "t.csv",
+            *BASE,
+            "--quantiles",
+            "q05=0.05",
+            "--quantiles",
+            "q50=.5",
+            "--json",
+        ]
+    )
     found = json.loads(capsys.readouterr().out)["columns"]
     assert found["quantiles"] == {"q05": 0.05, "q50": 0.5}
     np.testing.assert_allclose(quick.calls[2]["model"].levels, [0.05, 0.5])
-    main(["check", "t.csv", *BASE, "--family", "gamma", "--param", "shape=s,scale=2", "--json"])
+    main(
+        [
+            "check",
+            "t.csv",
+            *BASE,
+            "--family",
+            "gamma",
+            "--param",
+            "shape=s,scale=2",
+            "--json",
+        ]
+    )
     found = json.loads(capsys.readouterr().out)["columns"]
     assert (found["family"], found["param"]) == ("gamma", {"shape": "s", "scale": 2.0})
-    main(["check", "t.csv", *BASE, "--interval", "lo90,hi90", "--coverage", "0.9", "--json"])
+    main(
+        ["check", "t.csv", *BASE, "--interval", "lo90,hi90", "--coverage", "0.9", "--json"]
+    )
     found = json.loads(capsys.readouterr().out)["columns"]
     assert (found["interval"], found["coverage"]) == (["lo90", "hi90"], [0.9])
 
@@ -138,12 +162,19 @@ def test_names_that_are_hard_to_tell(table, kinds, quick):
     table(**kinds, **{"5": np.full(90, 3.0), "a,b": kinds["q05"], "c=d": kinds["q95"]})
     assert main(["check", "t.csv", *BASE, "--family", "student-t", "--param", "df=5"]) == 0
     assert quick.calls[0]["model"].df.values(90, (1,))[0, 0] == 3.0
-    assert main(["check", "t.csv", *BASE, "--quantiles", "a,b=0.05", "--quantiles", "c=d=0.95"]) == 0
+    assert (
+        main(
+            ["check", "t.csv", *BASE, "--quantiles", "a,b=0.05", "--quantiles", "c=d=0.95"]
+        )
+        == 0
+    )
     np.testing.assert_allclose(quick.calls[1]["model"].values[:, 0], kinds["q05"])
     position = "#" + str(list({**dict.fromkeys("0123456789"), **kinds}).index("u"))
     assert main(["check", "t.csv", *BASE, "--pit", position]) == 0
     table("f.parquet", y_obs=np.arange(90.0), y_1=np.zeros(90), y_2=np.ones(90))
-    assert main(["check", "f.parquet", "--x", "income", "--y", "y_obs", "--draws", "y_*"]) == 0
+    assert (
+        main(["check", "f.parquet", "--x", "income", "--y", "y_obs", "--draws", "y_*"]) == 0
+    )
     assert quick.calls[3]["model"].values.shape == (90, 2), "y is none of its draws"
 
 
@@ -171,7 +202,9 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
     monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = as_json(capsys, *words, "--drop-nulls")
     assert whole["data"]["rows"] == streamed["data"]["rows"] == 88
-    assert whole["result"]["pvalue"] == streamed["result"]["pvalue"], "ties are broken alike"
+    assert whole["result"]["pvalue"] == streamed["result"]["pvalue"], (
+        "ties are broken alike"
+    )
     everything = {f"d_{k}": np.full(90, np.nan) for k in range(1, 31)}
     table("e.parquet", **{**kinds, **everything})
     assert main(["check", "e.parquet", *BASE, "--draws", "d_*"]) == 2
@@ -190,7 +223,14 @@ def test_groups_of_draws(table, kinds, capsys, monkeypatch):
 
 def test_an_interval_without_an_end(table, kinds, columns, capsys, monkeypatch):
     bounds = {"none": np.full(90, -np.inf), "top": columns["mu"] + norm.ppf(0.9)}
-    words = (table("t.parquet", **bounds), *BASE, "--interval", "none,top", "--coverage", "0.9")
+    words = (
+        table("t.parquet", **bounds),
+        *BASE,
+        "--interval",
+        "none,top",
+        "--coverage",
+        "0.9",
+    )
     whole = as_json(capsys, *words)
     assert whole["rejected"] is False
     monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
@@ -295,7 +335,9 @@ def test_numbers_that_cannot_be(streamed, table, kinds, capsys, monkeypatch):
     kinds["d_4"] = np.where(np.arange(90) == 7, np.inf, kinds["d_4"])
     assert main(["check", table("t.parquet", **kinds), *BASE, "--draws", "d_*"]) == 2
     error = capsys.readouterr().err
-    assert "The draws have NaN or infinite values in 1 of 90 rows, the first in row 7" in error
+    assert (
+        "The draws have NaN or infinite values in 1 of 90 rows, the first in row 7" in error
+    )
 
 
 MODULE = """
@@ -331,7 +373,9 @@ def test_a_model_cannot_end_the_program(name, streamed, table, capsys, monkeypat
     words = (*BASE, "--model", f"ends.py:{name}", "--json", "--fail-on-reject")
     assert main(["check", data, *words]) == 2
     printed = capsys.readouterr()
-    assert f"The model 'ends.py:{name}' tried to end the program (ends.py, line" in printed.err
+    assert (
+        f"The model 'ends.py:{name}' tried to end the program (ends.py, line" in printed.err
+    )
     assert printed.err.count("\n") == 1
     assert printed.out == ""
 

@@ -30,16 +30,30 @@ def test_repaired_predictions_are_written_beside_the_others(narrow, capsys):
     was, now = (found[f"{p}q0.95"] - found[f"{p}q0.05"] for p in ("", "repaired_"))
     assert was.median() == pytest.approx(2 * 1.645 * 0.4, rel=1e-3)
     assert now.median() == pytest.approx(2 * 1.645, rel=0.25)
-    inside = (found["food"] >= found["repaired_q0.05"]) & (found["food"] <= found["repaired_q0.95"])
+    inside = (found["food"] >= found["repaired_q0.05"]) & (
+        found["food"] <= found["repaired_q0.95"]
+    )
     assert inside.mean() > 0.8
     quantiles = ",".join(
         f"{name}={name[10:]}" for name in found.columns if name.startswith("repaired_q")
     )
-    assert main(["check", "out.csv", "--x", "income", "--y", "food", "--quantiles", quantiles]) == 0
+    assert (
+        main(["check", "out.csv", "--x", "income", "--y", "food", "--quantiles", quantiles])
+        == 0
+    )
 
 
 def test_json_says_what_was_gained_and_parquet_is_written(narrow, capsys):
-    arguments = [*ARGUMENTS, "--mean", "mu", "--std", "sd", "--repair", "out.parquet", "--json"]
+    arguments = [
+        *ARGUMENTS,
+        "--mean",
+        "mu",
+        "--std",
+        "sd",
+        "--repair",
+        "out.parquet",
+        "--json",
+    ]
     assert main(arguments) == 0
     repair = json.loads(capsys.readouterr().out)["repair"]
     assert repair["file"] == "out.parquet"
@@ -69,10 +83,16 @@ def test_classes_have_probabilities(narrow, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--mean", "mu", "--std", "sd", "--repair", "out.txt"], "ends in .parquet or .csv"),
+        (
+            ["--mean", "mu", "--std", "sd", "--repair", "out.txt"],
+            "ends in .parquet or .csv",
+        ),
         (["--mean", "mu", "--std", "sd", "--repair", "t.csv"], "would be written over"),
         (["--mean", "mu", "--std", "sd", "--repair", "no/out.csv"], "there is no folder"),
-        (["--score", "score", "--repair", "out.csv"], "cannot be repaired (Scores, scores)"),
+        (
+            ["--score", "score", "--repair", "out.csv"],
+            "cannot be repaired (Scores, scores)",
+        ),
     ],
 )
 def test_mistakes_are_answered(narrow, capsys, more, said):

@@ -31,7 +31,9 @@ def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
     streamed = result(capsys, name, *ROLES)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
-    np.testing.assert_allclose(streamed["result"]["statistic"], whole["result"]["statistic"], rtol=1e-8)
+    np.testing.assert_allclose(
+        streamed["result"]["statistic"], whole["result"]["statistic"], rtol=1e-8
+    )
     assert streamed["words"] == whole["words"]
     assert streamed["overall"] == whole["overall"]
 
@@ -42,7 +44,10 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
     income[3] = sd[60] = None
     table(name, income=income, sd=sd)
     assert main(["check", name, *ROLES]) == 2
-    assert f"{name} has missing values in 2 rows (income 1, sd 1) of 90" in capsys.readouterr().err
+    assert (
+        f"{name} has missing values in 2 rows (income 1, sd 1) of 90"
+        in capsys.readouterr().err
+    )
     seen = []
 
     def look(model, x, y=None, **options):
@@ -64,9 +69,14 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
     np.testing.assert_allclose(block.y[:, 0], columns["food"][keep])
     np.testing.assert_allclose(block.extra["mu"], columns["mu"][keep])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "88 rows; 2 rows (income 1, sd 1) with missing values left out, not counted" in shown
+    assert (
+        "88 rows; 2 rows (income 1, sd 1) with missing values left out, not counted"
+        in shown
+    )
     assert "in row numbers; streamed" in shown
-    assert not any("condgof-" in path and _exists(path) for path in source.paths), "temporary file"
+    assert not any("condgof-" in path and _exists(path) for path in source.paths), (
+        "temporary file"
+    )
 
 
 def _exists(path):
@@ -78,7 +88,10 @@ def _exists(path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sd": np.r_[np.ones(89), 0.0]}, "and is not in 1 of 90 rows, the first in row 89"),
+        (
+            {"sd": np.r_[np.ones(89), 0.0]},
+            "and is not in 1 of 90 rows, the first in row 89",
+        ),
         (
             {"mu": np.r_[np.ones(89), np.inf]},
             "mean has NaN or infinite values in 1 of 90 rows, the first in",
@@ -135,7 +148,13 @@ def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
     town = columns["town"].tolist()
     town[7] = None
     food = columns["food"] + 2.0 * (columns["town"] == "Oslo")
-    words = [table(name, town=town, day=day, food=food), *ROLES, "--x", "town,day", "--drop-nulls"]
+    words = [
+        table(name, town=town, day=day, food=food),
+        *ROLES,
+        "--x",
+        "town,day",
+        "--drop-nulls",
+    ]
     whole = result(capsys, *words, "--by", "town")
     monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
     streamed = result(capsys, *words, "--by", "town")
@@ -150,7 +169,9 @@ def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
 def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, monkeypatch):
-    moments = np.datetime64("2024-02-20T00:30", "us") + np.arange(90) % 40 * np.timedelta64(1, "D")
+    moments = np.datetime64("2024-02-20T00:30", "us") + np.arange(90) % 40 * np.timedelta64(
+        1, "D"
+    )
     day = pa.array(moments, pa.timestamp("us", "Europe/Oslo"))
     food = (columns["food"] + 2.0 * (np.arange(90) % 40 > 20)).tolist()
     for lost in (None, 7):  # with rows left out, the others are copied

@@ -5,7 +5,21 @@ import pytest
 from condgof.cli._roles import find_roles, pairs, pick
 from condgof.errors import InputError
 
-NAMES = ["age", "feat_1", "feat_2", "a,b", "0", "#1", "x*", "Größe", "[/]", "y", "mu", "sd", "g"]
+NAMES = [
+    "age",
+    "feat_1",
+    "feat_2",
+    "a,b",
+    "0",
+    "#1",
+    "x*",
+    "Größe",
+    "[/]",
+    "y",
+    "mu",
+    "sd",
+    "g",
+]
 
 
 def picked(*asked, without=frozenset()):
@@ -43,7 +57,9 @@ def test_options_may_be_repeated():
 
 def test_a_pattern_leaves_out_columns_with_another_role():
     assert "y" not in picked("*", without={"y", "mu", None})
-    with pytest.raises(InputError, match=r"every column that matches 'feat_\*' has another role"):
+    with pytest.raises(
+        InputError, match=r"every column that matches 'feat_\*' has another role"
+    ):
         picked("feat_*", without={"feat_1", "feat_2"})
 
 
@@ -97,7 +113,9 @@ def test_pairs(option, asked, expected):
 
 @pytest.mark.parametrize("asked", ["mu", "mu=", "=m", "mu=age,s", "", ","])
 def test_what_is_no_pair(asked):
-    with pytest.raises(InputError, match=r"--param is used as in --param mu=m.*, and '.*' is no such p"):
+    with pytest.raises(
+        InputError, match=r"--param is used as in --param mu=m.*, and '.*' is no such p"
+    ):
         pairs("param", [asked], "t.csv", NAMES)
 
 

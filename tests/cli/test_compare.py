@@ -46,12 +46,16 @@ def test_json_is_the_functions_own_result(table, columns, capsys):
 
 def test_exit_codes_quiet_and_report(table, capsys):
     name = table()
-    assert run(name, *BASE, *A, *B, "--quiet", "--fail-on-reject", "--report", "out.html") == 1
+    assert (
+        run(name, *BASE, *A, *B, "--quiet", "--fail-on-reject", "--report", "out.html") == 1
+    )
     assert capsys.readouterr().out.count("\n") == 1
     assert "predicts better" in Path("out.html").read_text()
     same = ["--b-mean", "mu", "--b-std", "sd"]
     assert run(name, *BASE, *A, *same, "-q", "--fail-on-reject") == 0
-    assert capsys.readouterr().out == "a and b predict alike: their log score is the same.\n"
+    assert (
+        capsys.readouterr().out == "a and b predict alike: their log score is the same.\n"
+    )
     assert run(name, *BASE, *A, *B, "--report", name) == 2
 
 
@@ -98,8 +102,21 @@ def test_all_kinds_of_predictions(kind, table, columns, capsys):
 def test_probabilities_and_groups(table, columns, capsys):
     rng = np.random.default_rng(0)
     label = np.where(rng.random(90) < 0.7, "yes", "no")
-    name = table(label=label, p=np.full(90, 0.7), q=np.full(90, 0.2), unit=np.arange(90) // 3)
-    words = ("--x", "income", "--y", "label", "--a-prob", "p", "--b-prob", "q", "--classes", "no,yes")
+    name = table(
+        label=label, p=np.full(90, 0.7), q=np.full(90, 0.2), unit=np.arange(90) // 3
+    )
+    words = (
+        "--x",
+        "income",
+        "--y",
+        "label",
+        "--a-prob",
+        "p",
+        "--b-prob",
+        "q",
+        "--classes",
+        "no,yes",
+    )
     assert run(name, *words, "--groups", "unit", "--json") == 0
     found = json.loads(capsys.readouterr().out)["comparison"]
     assert [score["key"] for score in found["measures"]] == ["log", "brier"]
@@ -174,20 +191,27 @@ def test_imported_models_in_any_mixture(module, capsys):
     assert found["models"]["b"] == "mine.py:flat"
     assert run(module, *BASE, *A, "--b-model", "mine.py:right", "-q") == 0
     assert "predict alike" in capsys.readouterr().out
-    assert run(module, *BASE, "--a-model", "mine.py:bound", "--b-model", "mine.py:flat", "-q") == 0
+    assert (
+        run(module, *BASE, "--a-model", "mine.py:bound", "--b-model", "mine.py:flat", "-q")
+        == 0
+    )
 
 
 def test_a_density_of_zero(module, capsys):
     words = (*BASE, *A, "--b-model", "mine.py:positive")
     assert run(module, *words, "--fail-on-reject") == 1
-    assert "rows: its log score is −∞; by CRPS it is worse." in " ".join(capsys.readouterr().out.split())
+    assert "rows: its log score is −∞; by CRPS it is worse." in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_a_model_that_fails_is_named(module, capsys):
     assert run(module, *BASE, *A, "--b-model", "mine.py:broken") == 2
     assert "mine.py:broken" in capsys.readouterr().err
     Path("other.py").write_text("from mine import flat\n")
-    assert run(module, *BASE, "--a-model", "other.py:flat", "--b-model", "mine.py:broken") == 2
+    assert (
+        run(module, *BASE, "--a-model", "other.py:flat", "--b-model", "mine.py:broken") == 2
+    )
     assert "'mine.py:broken' failed (mine.py, line" in capsys.readouterr().err
 
 
@@ -196,7 +220,8 @@ def test_a_model_cannot_end_the_program(name, module, capsys):
     words = (*BASE, *A, "--b-model", f"mine.py:{name}", "--fail-on-reject")
     assert run(module, *words) == 2
     assert (
-        f"The model 'mine.py:{name}' tried to end the program (mine.py, line" in capsys.readouterr().err
+        f"The model 'mine.py:{name}' tried to end the program (mine.py, line"
+        in capsys.readouterr().err
     )
 
 
@@ -211,7 +236,9 @@ def test_models_that_are_bound_to_rows_stream(module, table, columns, capsys, mo
     assert run("t.parquet", *words) == 0
     streamed = json.loads(capsys.readouterr().out)
     assert streamed["data"] == {**whole["data"], "streamed": True}
-    assert streamed["comparison"]["difference"] == pytest.approx(whole["comparison"]["difference"])
+    assert streamed["comparison"]["difference"] == pytest.approx(
+        whole["comparison"]["difference"]
+    )
 
 
 CLASSIFIERS = """
@@ -286,7 +313,17 @@ def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
 
 
 def test_as_a_program(table):
-    command = [sys.executable, "-m", "condgof", "compare", table(), *BASE, *A, *B, "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "condgof",
+        "compare",
+        table(),
+        *BASE,
+        *A,
+        *B,
+        "--quiet",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "a predicts better than b" in done.stdout

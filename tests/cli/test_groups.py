@@ -37,7 +37,9 @@ def test_a_paragraph_for_each_group(wrong_in_oslo, columns, capsys):
     text = capsys.readouterr().out
     groups = text.partition("\n  groups   ")[2]
     oslo = (columns["town"] == "Oslo").sum()
-    assert groups.startswith(f"town = Oslo ({oslo} rows): "), "the one with the most evidence first"
+    assert groups.startswith(f"town = Oslo ({oslo} rows): "), (
+        "the one with the most evidence first"
+    )
     assert f"town = Bergen ({90 - oslo} rows): " in groups
     assert max(map(len, text.splitlines())) <= 100
     assert main(["check", *words[:-3], "--quiet"]) == 0
@@ -124,7 +126,9 @@ def test_a_column_of_x(wrong_in_oslo, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_streamed_groups_are_as_read_whole(name, wrong_in_oslo, columns, capsys, monkeypatch):
+def test_streamed_groups_are_as_read_whole(
+    name, wrong_in_oslo, columns, capsys, monkeypatch
+):
     town = columns["town"].tolist()
     income = columns["income"].tolist()
     town[11] = income[12] = None
@@ -138,15 +142,28 @@ def test_streamed_groups_are_as_read_whole(name, wrong_in_oslo, columns, capsys,
     assert streamed["data"]["dropped_by_column"] == whole["data"]["dropped_by_column"]
     assert [one["words"] for one in streamed["groups"]] == ["town = Oslo", "town = Bergen"]
     assert [one["n"] for one in streamed["groups"]] == [one["n"] for one in whole["groups"]]
-    np.testing.assert_allclose(*([g["pvalue"] for g in f["groups"]] for f in (streamed, whole)))
+    np.testing.assert_allclose(
+        *([g["pvalue"] for g in f["groups"]] for f in (streamed, whole))
+    )
 
 
 def test_a_model_by_groups(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "mine_by_group.py").write_text(
-        "import condgof as cg\nline = cg.models.Normal(mean=lambda x: 2.0 * x['income'], std=1.0)\n"
+        "import condgof as cg\nline = cg.models.Normal(mean=lambda x: 2.0 * x['income'],"
+        " std=1.0)\n"
     )
-    words = [table(), "--x", "income", "--y", "food", "--by", "town", "--model", "mine_by_group:line"]
+    words = [
+        table(),
+        "--x",
+        "income",
+        "--y",
+        "food",
+        "--by",
+        "town",
+        "--model",
+        "mine_by_group:line",
+    ]
     assert {one["words"] for one in as_json(capsys, *words)["groups"]} == {
         "town = Bergen",
         "town = Oslo",

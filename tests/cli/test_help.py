@@ -48,7 +48,9 @@ def test_examples_are_there_and_parse(name):
         assert " ".join(words[: len(name.split())]) == name
         known = {flag for option in options(name) for flag in option.opts}
         assert {word for word in words if word.startswith("--")} <= known
-        COMMANDS[name].make_context("condgof", words[len(name.split()) :])  # raises where it cannot
+        COMMANDS[name].make_context(
+            "condgof", words[len(name.split()) :]
+        )  # raises where it cannot
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -61,7 +63,8 @@ def test_options_say_what_they_take(name):
 def test_every_option_of_check_is_tested():
     folder = Path(__file__).parent
     text = "".join(
-        path.read_text() for path in (*folder.glob("test_check*.py"), folder / "test_groups.py")
+        path.read_text()
+        for path in (*folder.glob("test_check*.py"), folder / "test_groups.py")
     )
     for option in options("condgof check"):
         for flag in option.opts:

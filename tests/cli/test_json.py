@@ -28,7 +28,18 @@ def document(capsys, *words):
 
 def test_a_real_check(table, columns, capsys):
     table(food=np.where(columns["income"] > 2, 4.0, 1.0) * columns["food"])
-    words = ["t.csv", *ROLES, "--x", "town", "--alpha", "0.01", "--seed", "3", "--tolerance", "0.1"]
+    words = [
+        "t.csv",
+        *ROLES,
+        "--x",
+        "town",
+        "--alpha",
+        "0.01",
+        "--seed",
+        "3",
+        "--tolerance",
+        "0.1",
+    ]
     found = document(capsys, *words)
     assert found["schema"] == 2
     assert found["rejected"] is True
@@ -38,7 +49,9 @@ def test_a_real_check(table, columns, capsys):
     assert found["groups"] == []
     assert found["report"] is None
     assert found["verdict"].startswith("Evidence against the model (p")
-    assert found["command"].endswith("--x town --alpha 0.01 --seed 3 --tolerance 0.1 --json")
+    assert found["command"].endswith(
+        "--x town --alpha 0.01 --seed 3 --tolerance 0.1 --json"
+    )
     assert found["tolerance"]["allowed"] == 0.1
     assert found["slices"]
     assert "null_distribution" not in found["result"]

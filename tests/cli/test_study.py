@@ -50,7 +50,16 @@ def run(*words):
 
 
 def test_table_files_and_figure(here, capsys):
-    words = ["--problem", "qgm,hgm", "--method", "kcsd,fscd-rand", "--n", "30,50", "--trials", "4"]
+    words = [
+        "--problem",
+        "qgm,hgm",
+        "--method",
+        "kcsd,fscd-rand",
+        "--n",
+        "30,50",
+        "--trials",
+        "4",
+    ]
     assert run(*words, "--out", "new/folder") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -68,7 +77,17 @@ def test_table_files_and_figure(here, capsys):
 def test_users_own_problem_method_and_text(here, capsys):
     """What users write is shown as it is: it is no markup of Rich, and no formula of matplotlib."""
     assert (
-        run("--problem", f"{here}:case", "--method", f"{here}:test", "--n", "20", "--trials", "3") == 0
+        run(
+            "--problem",
+            f"{here}:case",
+            "--method",
+            f"{here}:test",
+            "--n",
+            "20",
+            "--trials",
+            "3",
+        )
+        == 0
     )
     printed = capsys.readouterr()
     assert "mine: [red]Mine[/red] $5 (H0)" in printed.out
@@ -77,26 +96,48 @@ def test_users_own_problem_method_and_text(here, capsys):
 
 def test_a_fitted_model(here, capsys):
     np.savetxt(
-        "x.csv", np.random.default_rng(0).normal(size=(50, 2)), delimiter=",", header="a,b", comments=""
+        "x.csv",
+        np.random.default_rng(0).normal(size=(50, 2)),
+        delimiter=",",
+        header="a,b",
+        comments="",
     )
-    words = ["--model", f"{here}:line", "--data", "x.csv", "--method", "kcsd", "--trials", "5"]
+    words = [
+        "--model",
+        f"{here}:line",
+        "--data",
+        "x.csv",
+        "--method",
+        "kcsd",
+        "--trials",
+        "5",
+    ]
     assert run(*words, "--x", "b", "--misfit", "shift=0, scale=3", "--n", "100") == 0
     rows = json.loads(Path("study-output/table.json").read_text())["table"]
     assert [row["problem"] for row in rows] == ["shift=0", "scale=3"]
     assert rows[1]["rate"] == 1.0
     Path("flat.csv").write_text("x\n" + "0\n" * 5)
-    assert run(*words[:2], "--data", "flat.csv", *words[4:], "--n", "10", "--out", "other") == 2
+    assert (
+        run(*words[:2], "--data", "flat.csv", *words[4:], "--n", "10", "--out", "other")
+        == 2
+    )
     assert "trials failed" in capsys.readouterr().err  # a constant x
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--problem", "hmg", "--n", "10"], "There is no problem 'hmg'. Did you mean 'hgm'?"),
+        (
+            ["--problem", "hmg", "--n", "10"],
+            "There is no problem 'hmg'. Did you mean 'hgm'?",
+        ),
         (["--problem", "[red]x", "--n", "10"], "There is no problem '[red]x'."),
         (["--n", "10"], "needs --problem"),
         (["--problem", "qgm", "--n", "ten"], "--n takes whole numbers"),
-        (["--problem", "qgm", "--n", "10", "--alpha", "2"], "alpha must be between 0 and 1"),
+        (
+            ["--problem", "qgm", "--n", "10", "--alpha", "2"],
+            "alpha must be between 0 and 1",
+        ),
         (["--problem", "no_such:a", "--n", "10"], "cannot be imported"),
         (["--problem", "qgm", "--n", "10", "--misfit", "shift=1"], "belong to --model"),
         (["--model", "a:b", "--n", "10"], "--model needs --data"),
@@ -110,7 +151,18 @@ def test_a_fitted_model(here, capsys):
             "x.csv has NaN or infinite values in 1 of 2 rows, the first in row 1",
         ),
         (
-            ["--model", "a:b", "--data", "x.csv", "--x", "a", "--misfit", "shift", "--n", "9"],
+            [
+                "--model",
+                "a:b",
+                "--data",
+                "x.csv",
+                "--x",
+                "a",
+                "--misfit",
+                "shift",
+                "--n",
+                "9",
+            ],
             "kind=size",
         ),
         (["--problem", "qgm", "--n", "10", "--scheduler", "tcp://x:1"], "not both"),
@@ -144,7 +196,18 @@ def test_code_that_would_end_the_program(option, here, capsys):
     Path("x.csv").write_text("\n".join(["x", *map(str, range(20))]))
     data = ["--data", "x.csv"] if option == "--model" else []
     problem = ["--problem", "qgm"] if option == "--method" else []
-    words = [*problem, option, f"{here}:leaves", *data, "--n", "20", "--trials", "2", "--out", "other"]
+    words = [
+        *problem,
+        option,
+        f"{here}:leaves",
+        *data,
+        "--n",
+        "20",
+        "--trials",
+        "2",
+        "--out",
+        "other",
+    ]
     assert run(*words) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith("condgof: ")
@@ -193,9 +256,21 @@ def test_without_matplotlib_the_study_ends_well(here, capsys, monkeypatch):
 
 
 def test_ctrl_c_and_going_on(here):
-    words = ["study", "--problem", "qgm", "--method", f"{here}:slow", "--n", "20", "--trials", "30"]
+    words = [
+        "study",
+        "--problem",
+        "qgm",
+        "--method",
+        f"{here}:slow",
+        "--n",
+        "20",
+        "--trials",
+        "30",
+    ]
     command = [sys.executable, "-m", "condgof", *words, "--workers", "2", "--out", "out"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         time.sleep(0.01)
@@ -210,17 +285,26 @@ def test_ctrl_c_and_going_on(here):
     assert "Traceback" not in error
     second = subprocess.run(command, capture_output=True, text=True, check=False)
     assert second.returncode == 0, second.stderr
-    assert len(path.read_text().splitlines()) == 30, "those that were there were not run again"
+    assert len(path.read_text().splitlines()) == 30, (
+        "those that were there were not run again"
+    )
 
 
 def test_on_a_cluster(here, capsys):
     from distributed import Client, LocalCluster
 
     options = {"processes": False, "dashboard_address": ":0"}
-    with LocalCluster(n_workers=1, threads_per_worker=2, **options) as cluster, Client(cluster):
-        # In this process, whose modules its workers share: the address leads to the same objects.
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, **options) as cluster,
+        Client(cluster),
+    ):
+        # In this process, whose modules its workers share: the address leads to the same
+        # objects.
         words = ["--problem", "qgm", "--method", "kcsd", "--n", "20", "--trials", "4"]
-        assert main(["study", *words, "--scheduler", cluster.scheduler_address, "--out", "a"]) == 0
+        assert (
+            main(["study", *words, "--scheduler", cluster.scheduler_address, "--out", "a"])
+            == 0
+        )
     assert run(*words, "--out", "b") == 0
     assert Path("a/table.csv").read_text() == Path("b/table.csv").read_text()
     capsys.readouterr()
@@ -241,7 +325,14 @@ def test_paper_power_runs_the_papers_cells(here, capsys, monkeypatch):
     assert seen["n"]["qgm"] == (100, 400, 700, 1000)
     assert seen["trials"] == 300
     assert len(seen["methods"]) == 8
-    assert set(PAPER_METHODS) >= {"adaptive", "kcsd", "fscd-opt", "fscd-rand", "mmd", "zheng"}
+    assert set(PAPER_METHODS) >= {
+        "adaptive",
+        "kcsd",
+        "fscd-opt",
+        "fscd-rand",
+        "mmd",
+        "zheng",
+    }
     assert all(problem(name).name == name for name in PAPER_SIZES)
     assert main(["paper", "power", "--out", "p", "--trials", "7"]) == 130
     assert seen["trials"] == 7

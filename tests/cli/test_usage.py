@@ -21,7 +21,9 @@ COMMANDS = [
 def test_every_command_has_help_with_an_example_that_parses(command, flag, capsys):
     assert main([*command, flag]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    examples = re.findall(rf"condgof {' '.join(command)} [^│]*--[^│]*", text.partition("Example")[2])
+    examples = re.findall(
+        rf"condgof {' '.join(command)} [^│]*--[^│]*", text.partition("Example")[2]
+    )
     assert examples
     assert ("--report" if command == ["check"] else "--out") in text
 
@@ -30,11 +32,15 @@ def test_every_command_has_help_with_an_example_that_parses(command, flag, capsy
 def test_groups_list_their_commands(words, capsys):
     assert main(words) == 0
     text = capsys.readouterr().out
-    for name in ("check", "demo", "study", "paper") if len(words) == 1 else ("power", "criterion"):
+    for name in (
+        ("check", "demo", "study", "paper") if len(words) == 1 else ("power", "criterion")
+    ):
         assert name in text
 
 
-@pytest.mark.parametrize("words", [[], ["wrong"], ["[bold]wrong"], ["paper"], ["demo", "--wrong"]])
+@pytest.mark.parametrize(
+    "words", [[], ["wrong"], ["[bold]wrong"], ["paper"], ["demo", "--wrong"]]
+)
 def test_wrong_usage_exits_2(words, capsys):
     assert main(words) == 2
     printed = capsys.readouterr()

@@ -57,7 +57,9 @@ def test_an_alarm_says_since_when_where_and_how(log, capsys):
 
 
 def test_a_true_model_has_one_line(log, capsys):
-    assert main(["watch", log(lines(400, 400)), *ROLES, "--fail-on-alarm", "--seed", "1"]) == 0
+    assert (
+        main(["watch", log(lines(400, 400)), *ROLES, "--fail-on-alarm", "--seed", "1"]) == 0
+    )
     assert capsys.readouterr().out.startswith("400 rows, evidence ")
 
 
@@ -71,7 +73,9 @@ def test_cut_and_resumed_the_state_is_the_same(log, capsys, monkeypatch):
     whole, part = (stored(name) for name in ("whole.json", "part.json"))
     assert whole == part
     capsys.readouterr()
-    assert main(["watch", "part.csv", *ROLES, "--state", "part.json", "--fail-on-alarm"]) == 1
+    assert (
+        main(["watch", "part.csv", *ROLES, "--state", "part.json", "--fail-on-alarm"]) == 1
+    )
     assert capsys.readouterr().out == "No new rows in part.csv.\n"
 
 
@@ -88,7 +92,9 @@ def test_standard_input_goes_on_after_a_state(log, capsys, monkeypatch):
 
 def test_an_alarm_ends_it_with_exit_code_1(log, monkeypatch, capsys):
     monkeypatch.setattr(_watch, "CHUNK", 1000)
-    assert main(["watch", log(lines()), *ROLES, "--fail-on-alarm", "--state", "s.json"]) == 1
+    assert (
+        main(["watch", log(lines()), *ROLES, "--fail-on-alarm", "--state", "s.json"]) == 1
+    )
     assert stored("s.json")["monitor"]["rows"] < 900
 
 
@@ -134,7 +140,10 @@ def test_errors_name_rows_of_the_file(log, capsys, monkeypatch):
     rows[204] = ",".join(["", *rows[204].split(",")[1:]])
     log(rows)
     assert main(["watch", "log.csv", *ROLES, "--state", "s.json"]) == 2
-    assert "log.csv, from row 200 on, has missing values in 1 row (x 1)" in capsys.readouterr().err
+    assert (
+        "log.csv, from row 200 on, has missing values in 1 row (x 1)"
+        in capsys.readouterr().err
+    )
     assert stored("s.json")["monitor"]["rows"] == 200
 
 
@@ -156,7 +165,9 @@ def test_follow_waits_for_rows(log, tmp_path):
         "--follow",
         "--fail-on-alarm",
     ]
-    run = subprocess.Popen([*command, "--state", "s.json"], stdout=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [*command, "--state", "s.json"], stdout=subprocess.PIPE, text=True
+    )
     try:
         for _ in range(300):
             if (tmp_path / "s.json").exists() or run.poll() is not None:
@@ -184,8 +195,14 @@ def test_follow_waits_for_rows(log, tmp_path):
         (["watch", "log.csv", *ROLES, "--state", "no/s.json"], "there is no folder"),
         (["watch", "log.csv", *ROLES, "--state", "log.csv"], "the same file"),
         (["watch", "log.csv", *ROLES, "--state", "odd.json"], "no state of condgof watch"),
-        (["watch", "log.csv", *ROLES, "--state", "old.json", "--alpha", "0.01"], "alpha=0.05"),
-        (["watch", "log.csv", "--x", "town", *ROLES[2:], "--state", "old.json"], "and before"),
+        (
+            ["watch", "log.csv", *ROLES, "--state", "old.json", "--alpha", "0.01"],
+            "alpha=0.05",
+        ),
+        (
+            ["watch", "log.csv", "--x", "town", *ROLES[2:], "--state", "old.json"],
+            "and before",
+        ),
         (["watch", "short.csv", *ROLES, "--state", "old.json"], "which now has fewer"),
         (["watch", "renamed.csv", *ROLES, "--state", "old.json"], "of other columns than"),
         (["watch", "empty.csv", *ROLES], "is empty"),

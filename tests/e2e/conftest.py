@@ -16,7 +16,9 @@ def browser():
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip("no browser: chromium is not installed")
-    api = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is not installed")
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="no browser: playwright is not installed"
+    )
     with api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=found)
         yield chromium
@@ -31,7 +33,10 @@ class Visit:
         self.folder, self.files, self.trouble, self.requests = folder, 0, [], []
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)  # a busy machine is no fault of the page
-        self.page.on("console", lambda message: self.trouble.append(f"{message.type}: {message.text}"))
+        self.page.on(
+            "console",
+            lambda message: self.trouble.append(f"{message.type}: {message.text}"),
+        )
         self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
         self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -56,7 +61,9 @@ class Visit:
 
     def overflow(self):
         """How far the page is wider than the screen."""
-        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth - window.innerWidth"
+        )
 
 
 @pytest.fixture

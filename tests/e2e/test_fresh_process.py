@@ -17,7 +17,10 @@ def predictions(tmp_path):
     rng = np.random.default_rng(0)
     income = rng.uniform(0, 4, 300)
     food = 2 * income + np.where(income > 3, 3.0, 1.0) * rng.standard_normal(300)
-    rows = [f"{a!r},{b!r},{2 * a!r},1.0" for a, b in zip(income.tolist(), food.tolist(), strict=True)]
+    rows = [
+        f"{a!r},{b!r},{2 * a!r},1.0"
+        for a, b in zip(income.tolist(), food.tolist(), strict=True)
+    ]
     path = tmp_path / "predictions.csv"
     path.write_text("income,food,mean,std\n" + "\n".join(rows) + "\n")
     return path
@@ -38,7 +41,9 @@ def condgof(*words, folder, text=None, **environment):
 
 def test_from_predictions_to_a_report(predictions):
     folder = predictions.parent
-    run = condgof("check", "predictions.csv", *ROLES, "--report", "report.html", folder=folder)
+    run = condgof(
+        "check", "predictions.csv", *ROLES, "--report", "report.html", folder=folder
+    )
     assert run.returncode == 0, run.stderr
     assert run.stderr == b""
     text = run.stdout.decode()
@@ -67,17 +72,22 @@ def test_a_terminal_that_knows_ascii_only(predictions):
     food = predictions.read_text().replace("food", "nahrungsmittel größe")
     predictions.write_text(food, encoding="utf-8")
     words = ["check", "predictions.csv", *ROLES[:3], "nahrungsmittel größe", *ROLES[4:]]
-    run = condgof(*words, folder=predictions.parent, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    run = condgof(
+        *words, folder=predictions.parent, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+    )
     assert run.returncode == 0, run.stderr
     assert b"gr??e" in run.stdout or b"gr?e" in run.stdout
 
 
 def test_an_error_is_one_line(predictions):
-    run = condgof("check", "predictions.csv", "--x", "incom", *ROLES[2:], folder=predictions.parent)
+    run = condgof(
+        "check", "predictions.csv", "--x", "incom", *ROLES[2:], folder=predictions.parent
+    )
     assert run.returncode == 2
     assert run.stdout == b""
-    assert run.stderr.decode() == (
-        "condgof: --x: predictions.csv has no column 'incom'. Did you mean 'income'?\n"
+    assert (
+        run.stderr.decode()
+        == "condgof: --x: predictions.csv has no column 'incom'. Did you mean 'income'?\n"
     )
 
 
@@ -97,8 +107,8 @@ def test_a_reader_that_has_seen_enough(predictions, form):
 def test_without_the_extra(predictions, tmp_path):
     """A bare installation: neither Typer nor Rich can be imported."""
     code = (
-        "import sys; sys.modules.update(typer=None, rich=None); "
-        "sys.argv = ['condgof', 'check', 'x.csv']; from condgof.cli import main; sys.exit(main())"
+        "import sys; sys.modules.update(typer=None, rich=None); sys.argv = ['condgof',"
+        " 'check', 'x.csv']; from condgof.cli import main; sys.exit(main())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
     assert run.returncode == 2

@@ -36,7 +36,10 @@ def test_it_opens_without_complaint_and_says_the_message(visit):
         seen.go(PAGES[name])
         assert seen.page.locator(".words").inner_text() == check.words
         assert (
-            seen.page.evaluate("JSON.parse(document.getElementById('numbers').textContent).schema") == 2
+            seen.page.evaluate(
+                "JSON.parse(document.getElementById('numbers').textContent).schema"
+            )
+            == 2
         )
         assert shown(seen) == []
 
@@ -55,13 +58,18 @@ def test_a_click_on_a_row_opens_and_closes_its_card(visit):
 
 def test_the_keyboard_opens_cards(visit):
     seen = visit(PAGES["continuous"])
-    keys, focused = seen.page.keyboard, "document.activeElement.getAttribute('aria-controls')"
+    keys, focused = (
+        seen.page.keyboard,
+        "document.activeElement.getAttribute('aria-controls')",
+    )
     for _ in range(30):
         keys.press("Tab")
         if seen.page.evaluate(focused):
             break
     assert seen.page.evaluate(focused) == "s1"
-    assert "solid" in seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert "solid" in seen.page.evaluate(
+        "getComputedStyle(document.activeElement).outlineStyle"
+    )
     keys.press("Enter")
     assert shown(seen) == ["s1"]
     assert seen.page.evaluate("document.activeElement.ariaExpanded") == "true"
@@ -96,8 +104,12 @@ def test_the_query_can_be_copied(visit):
     seen.page.locator("#where .open").first.click()
     copy = seen.page.locator("#s1 .copy")
     copy.click()
-    seen.page.wait_for_function("document.querySelector('#s1 .copy').textContent !== 'Copy'")
-    assert str(seen.page.evaluate("String(getSelection())")).startswith("report.frame().query(")
+    seen.page.wait_for_function(
+        "document.querySelector('#s1 .copy').textContent !== 'Copy'"
+    )
+    assert str(seen.page.evaluate("String(getSelection())")).startswith(
+        "report.frame().query("
+    )
 
 
 def test_without_a_script_all_cards_are_there(visit):
@@ -111,7 +123,9 @@ def test_paper_has_three_cards_is_light_and_takes_three_pages(visit):
     for name in ("continuous", "classes", "counts", "good", "quantiles"):
         seen.page.emulate_media(media="screen")
         seen.go(PAGES[name])
-        pages = len(re.findall(rb"/Type\s*/Page\b", seen.page.pdf(prefer_css_page_size=True)))
+        pages = len(
+            re.findall(rb"/Type\s*/Page\b", seen.page.pdf(prefer_css_page_size=True))
+        )
         assert pages <= 3, name
         seen.page.emulate_media(media="print")
         assert shown(seen) == [f"s{i + 1}" for i in range(min(len(CHECKS[name].slices), 3))]
@@ -135,7 +149,9 @@ def test_nothing_sticks_out_on_a_phone(visit):
             seen.page.emulate_media(color_scheme=scheme)
             assert seen.overflow() <= 0, (name, scheme)
             assert seen.page.evaluate(OUTSIDE) == [], (name, scheme)
-        seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        seen.page.evaluate(
+            "document.querySelectorAll('details').forEach(d => d.open = true)"
+        )
         assert seen.overflow() <= 0, name
 
 
@@ -154,14 +170,18 @@ def test_text_stays_within_its_picture(visit, name):
             || a.top < b.top - 2 || a.bottom > b.bottom + 2);
     }).map(t => t.textContent)"""
     seen = visit(PAGES[name], java_script_enabled=True)
-    seen.page.evaluate("document.querySelectorAll('.more').forEach(row => row.hidden = false)")
+    seen.page.evaluate(
+        "document.querySelectorAll('.more').forEach(row => row.hidden = false)"
+    )
     seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert seen.page.evaluate(out) == []
 
 
 def test_hostile_names_do_nothing(visit):
     for name in ("evil", "evil classes"):
-        seen = visit(check_page(CHECKS[name], title=EVIL, command=ENDING, notes=[ENDING, EVIL]))
+        seen = visit(
+            check_page(CHECKS[name], title=EVIL, command=ENDING, notes=[ENDING, EVIL])
+        )
         assert seen.page.locator("img").count() == 0
         assert seen.page.locator("script").count() == 2
         assert seen.page.locator("[onerror]").count() == 0
@@ -170,7 +190,9 @@ def test_hostile_names_do_nothing(visit):
 
 
 def test_a_card_in_a_notebook_is_safe(visit):
-    cards = "".join((card(CHECKS["evil"]), card(CHECKS["groups"]), card(CHECKS["evil"].result)))
+    cards = "".join(
+        (card(CHECKS["evil"]), card(CHECKS["groups"]), card(CHECKS["evil"].result))
+    )
     seen = visit(f"<!doctype html><meta charset=utf-8><title>notebook</title>{cards}")
     assert seen.page.locator("img, script, style").count() == 0
     assert CHECKS["evil"].words in seen.page.locator("body").inner_text()

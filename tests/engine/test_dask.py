@@ -69,7 +69,9 @@ def test_arrays(client, null):
 @pytest.mark.parametrize("null", ["wild", "multinomial"])
 def test_the_exact_solver(client, null):
     options = {"null": null, "solver": "exact", "rng": 3, "n_boot": 200}
-    near, far = (cg.kcsd(*arrays(2000), engine=engine, **options) for engine in (None, client))
+    near, far = (
+        cg.kcsd(*arrays(2000), engine=engine, **options) for engine in (None, client)
+    )
     assert_same(far, near)
 
 
@@ -78,7 +80,8 @@ def test_the_baselines(client, n):
     _, x, y = arrays(n)
     for test in (cg.mmd, lambda *a, **k: cg.zheng(*a, null="wild", **k)):
         near, far = (
-            test(functional(), x, y, rng=3, n_boot=200, engine=engine) for engine in (None, client)
+            test(functional(), x, y, rng=3, n_boot=200, engine=engine)
+            for engine in (None, client)
         )
         assert_same(far, near)
 
@@ -94,14 +97,18 @@ def functional():
     ids=["columns", "bound", "functional"],
 )
 def test_a_source(client, source, model):
-    near, far = (cg.kcsd(model, source, engine=engine, rng=5, n_boot=200) for engine in (None, client))
+    near, far = (
+        cg.kcsd(model, source, engine=engine, rng=5, n_boot=200)
+        for engine in (None, client)
+    )
     assert_same(far, near)
 
 
 def test_fscd_on_a_source(client, source):
     options = {"locations": "random", "rng": 5, "n_boot": 100, "n_locations": 1}
     near, far = (
-        cg.fscd(cg.columns(score="s"), source, engine=engine, **options) for engine in (None, client)
+        cg.fscd(cg.columns(score="s"), source, engine=engine, **options)
+        for engine in (None, client)
     )
     assert_same(far, near)
 
@@ -111,7 +118,8 @@ def test_fscd_on_a_source(client, source):
 def test_maps(client, function, solver):
     sample = arrays(3000 if solver == "exact" else N)
     near, far = (
-        function(*sample, at=AT, engine=engine, solver=solver, rng=1) for engine in (None, client)
+        function(*sample, at=AT, engine=engine, solver=solver, rng=1)
+        for engine in (None, client)
     )
     np.testing.assert_allclose(far, near, rtol=1e-8)
 
@@ -119,7 +127,8 @@ def test_maps(client, function, solver):
 def test_map_on_a_source(client, source):
     model = cg.columns(mean="mu", std="sd")
     near, far = (
-        cg.power_criterion(model, source, at=AT, engine=engine, rng=1) for engine in (None, client)
+        cg.power_criterion(model, source, at=AT, engine=engine, rng=1)
+        for engine in (None, client)
     )
     np.testing.assert_allclose(far, near, rtol=1e-8)
 
@@ -146,8 +155,15 @@ class TestErrors:
         values = table["sd"].to_pylist()
         values[row] = None
         table = table.set_column(table.column_names.index("sd"), "sd", pa.array(values))
-        with pytest.raises(NonFiniteError, match=r"'sd' of .*2.parquet is null in row") as caught:
-            cg.kcsd(cg.columns(mean="mu", std="sd"), write(table, tmp_path), rng=0, engine=client)
+        with pytest.raises(
+            NonFiniteError, match=r"'sd' of .*2.parquet is null in row"
+        ) as caught:
+            cg.kcsd(
+                cg.columns(mean="mu", std="sd"),
+                write(table, tmp_path),
+                rng=0,
+                engine=client,
+            )
         assert caught.value.first_row == row
 
     def test_errors_of_a_model_arrive(self, client, source):
@@ -170,7 +186,14 @@ class TestErrors:
     def test_overflow(self, client):
         model, x, y = arrays(500)
         with pytest.raises(NumericalError, match="overflow"):
-            cg.kcsd(cg.from_scores(1e200 * model.score(y)), x, y, solver="exact", engine=client, rng=0)
+            cg.kcsd(
+                cg.from_scores(1e200 * model.score(y)),
+                x,
+                y,
+                solver="exact",
+                engine=client,
+                rng=0,
+            )
 
     def test_an_asynchronous_client(self):
         class Asynchronous:
@@ -184,7 +207,10 @@ class TestErrors:
 def test_rows_are_sent_in_spans_that_dask_does_not_warn_about():
     wide = Piece(np.zeros((30_000, 40)), np.zeros((30_000, 1)), np.zeros((30_000, 1)))
     parts = [make() for make in wide.spans(64 * 4096)[1]]
-    assert [(part.start, part.stop) for part in parts] == [(0, 5 * 4096), (5 * 4096, 30_000)]
+    assert [(part.start, part.stop) for part in parts] == [
+        (0, 5 * 4096),
+        (5 * 4096, 30_000),
+    ]
     assert [make().start for make in wide.spans(4096)[1]] == list(range(0, 30_000, 4096))
     assert len(pickle.dumps(parts[0])) < 10**7
 
@@ -255,7 +281,9 @@ def kill_when_busy(folder, how_many, killed):
         time.sleep(0.01)
 
 
-def test_workers_that_are_killed_cost_time_not_the_result(client, source, tmp_path, monkeypatch):
+def test_workers_that_are_killed_cost_time_not_the_result(
+    client, source, tmp_path, monkeypatch
+):
     """With all of them gone the task that was sent is lost too, and is sent again."""
     client.wait_for_workers(2)
     again, calls = _dask._Sent._again, []

@@ -32,7 +32,9 @@ def assert_same(far, near):
 
 def test_arrays(client, sample):
     x, y, mean, std = sample
-    near, far = (cg.adaptive((mean, std), x, y, engine=e, **OPTIONS) for e in (None, client))
+    near, far = (
+        cg.adaptive((mean, std), x, y, engine=e, **OPTIONS) for e in (None, client)
+    )
     assert near.solver == "lowrank"
     assert_same(far, near)
 

@@ -21,7 +21,10 @@ def sample():
 
 def lazy(sample, chunks):
     rows = chunks if isinstance(chunks, tuple) else (chunks,)
-    return [da.from_array(a, chunks=((rows if len(rows) > 1 else chunks), *a.shape[1:])) for a in sample]
+    return [
+        da.from_array(a, chunks=((rows if len(rows) > 1 else chunks), *a.shape[1:]))
+        for a in sample
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,9 @@ def test_on_a_cluster(client, sample, chunks, reference):
 
 def test_ways_to_give_the_model(client, sample, reference):
     x, y, mean, std = (client.persist(array) for array in lazy(sample, 7_001))
-    functional = cg.models.Normal(mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1]))
+    functional = cg.models.Normal(
+        mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1])
+    )
     for model in (cg.from_scores((mean - y) / std**2), sample[2:], functional):
         assert_same(cg.kcsd(model, x, y, rng=5, n_boot=200, engine=client), reference)
 
@@ -73,10 +78,14 @@ def test_the_other_tests_and_maps(client, sample):
     )
     assert_same(far, near)
     score = cg.from_scores((mean - y) / std**2)
-    near, far = (cg.ksd(score, y, rng=1, n_boot=100, engine=engine) for engine in (None, client))
+    near, far = (
+        cg.ksd(score, y, rng=1, n_boot=100, engine=engine) for engine in (None, client)
+    )
     assert_same(far, near)
     for function in (cg.witness, cg.power_criterion):
-        near, far = (function(score, x, y, at=at, rng=1, engine=engine) for engine in (None, client))
+        near, far = (
+            function(score, x, y, at=at, rng=1, engine=engine) for engine in (None, client)
+        )
         np.testing.assert_allclose(far, near, rtol=1e-8)
 
 
@@ -94,17 +103,43 @@ class TestErrors:
         y = y.copy()
         y[12_345] = np.nan
         with pytest.raises(NonFiniteError, match="y is NaN or infinite in row 12345"):
-            cg.kcsd(tuple(lazy((mean, std), 6000)), *lazy((x, y), 6000), rng=0, engine=client)
+            cg.kcsd(
+                tuple(lazy((mean, std), 6000)), *lazy((x, y), 6000), rng=0, engine=client
+            )
 
     @pytest.mark.parametrize(
         ("run", "error", "message"),
         [
-            (lambda x, y, m, s: cg.kcsd((m, s), x, np.ones(N)), InputTypeError, "throughout"),
-            (lambda x, y, m, s: cg.kcsd((m[:-1], s), x, y), ShapeError, "n = 20000 as y has"),
-            (lambda x, y, m, s: cg.kcsd((m, s), x[:, :, None], y), ShapeError, "x must hold"),
-            (lambda x, y, m, s: cg.kcsd((m, s), x, y[y > 0]), ShapeError, "compute_chunk_sizes"),
-            (lambda x, y, m, s: cg.kcsd(cg.columns(score="q"), x, y), InputError, "no column 'q'"),
-            (lambda x, y, m, s: cg.kcsd((m, s), x, y, solver="exact"), InputError, "in memory"),
+            (
+                lambda x, y, m, s: cg.kcsd((m, s), x, np.ones(N)),
+                InputTypeError,
+                "throughout",
+            ),
+            (
+                lambda x, y, m, s: cg.kcsd((m[:-1], s), x, y),
+                ShapeError,
+                "n = 20000 as y has",
+            ),
+            (
+                lambda x, y, m, s: cg.kcsd((m, s), x[:, :, None], y),
+                ShapeError,
+                "x must hold",
+            ),
+            (
+                lambda x, y, m, s: cg.kcsd((m, s), x, y[y > 0]),
+                ShapeError,
+                "compute_chunk_sizes",
+            ),
+            (
+                lambda x, y, m, s: cg.kcsd(cg.columns(score="q"), x, y),
+                InputError,
+                "no column 'q'",
+            ),
+            (
+                lambda x, y, m, s: cg.kcsd((m, s), x, y, solver="exact"),
+                InputError,
+                "in memory",
+            ),
             (lambda x, y, m, s: cg.kcsd((m, s), x * 1j, y), ShapeError, "real numbers"),
         ],
     )

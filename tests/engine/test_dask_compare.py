@@ -30,14 +30,19 @@ def test_arrays(client, table):
         cg.models.Normal(mean=lambda x: 0.9 * np.asarray(x)[:, 0], std=1.0),
     )
     x, y = table[["a"]].to_numpy(), table["y"].to_numpy()
-    assert_same(cg.compare(p, q, x, y, rng=1, engine=client), cg.compare(p, q, x, y, rng=1, engine=1))
+    assert_same(
+        cg.compare(p, q, x, y, rng=1, engine=client),
+        cg.compare(p, q, x, y, rng=1, engine=1),
+    )
 
 
 def test_files(client, table, tmp_path):
     table.to_parquet(tmp_path / "t.parquet")
     source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
     p, q = cg.columns(mean="m", std="s"), (table["k"].to_numpy(), table["s"].to_numpy())
-    assert_same(cg.compare(p, q, source, rng=1, engine=client), cg.compare(p, q, source, rng=1))
+    assert_same(
+        cg.compare(p, q, source, rng=1, engine=client), cg.compare(p, q, source, rng=1)
+    )
 
 
 def test_dask_arrays(client, table):

@@ -13,7 +13,9 @@ Y = X[:, 0] + np.sqrt(0.1) * RNG.normal(size=700)[CODES] + np.sqrt(0.9) * RNG.no
 MODEL = (X[:, 0], np.ones(N))
 
 
-@pytest.mark.parametrize("said", [{"dependence": 10}, {"groups": CODES}], ids=["blocks", "groups"])
+@pytest.mark.parametrize(
+    "said", [{"dependence": 10}, {"groups": CODES}], ids=["blocks", "groups"]
+)
 @pytest.mark.parametrize("test", ["kcsd", "adaptive"])
 def test_as_on_this_machine(client, test, said):
     options = {"n_boot": 40, "rng": 1, "solver": "lowrank", **said}
@@ -22,4 +24,6 @@ def test_as_on_this_machine(client, test, said):
     assert "parcels" in here.details
     assert there.pvalue == here.pvalue
     assert there.statistic == pytest.approx(here.statistic, rel=1e-8)
-    np.testing.assert_allclose(there.null_distribution, here.null_distribution, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        there.null_distribution, here.null_distribution, rtol=1e-7, atol=1e-9
+    )

@@ -47,7 +47,9 @@ def test_stages_are_shown_and_wiped(on_screen):
     with stages("reading", "slices", "verdict") as begin:
         begin("reading")
         assert seen(screen, "[------------]  reading (1 of 3)  0 s")
-        with stages("slices", "verdict") as inner:  # a function within, which has stages of its own
+        with stages(
+            "slices", "verdict"
+        ) as inner:  # a function within, which has stages of its own
             inner("slices")
             assert seen(screen, "[####--------]  slices (2 of 3)")
             for i in with_progress(range(4), 4, "rows"):
@@ -118,4 +120,7 @@ def test_a_check_is_the_same_with_and_without(on_screen, monkeypatch):
     shown = check((x, np.ones(80)), x, x + noise, rng=0)
     assert "verdict (3 of 6)" in screen.getvalue()
     monkeypatch.setattr(screen, "isatty", lambda: False)
-    assert check((x, np.ones(80)), x, x + noise, rng=0).to_dict()["result"] == shown.to_dict()["result"]
+    assert (
+        check((x, np.ones(80)), x, x + noise, rng=0).to_dict()["result"]
+        == shown.to_dict()["result"]
+    )

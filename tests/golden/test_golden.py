@@ -15,7 +15,9 @@ from condgof.study import problem
 GOLDEN = Path(__file__).with_name("results.json")
 CASES = {
     "kcsd.true-mixture": lambda p, x, y: cg.kcsd(p, x, y, rng=1),
-    "kcsd.true-mixture.multinomial": lambda p, x, y: cg.kcsd(p, x, y, rng=1, null="multinomial"),
+    "kcsd.true-mixture.multinomial": lambda p, x, y: cg.kcsd(
+        p, x, y, rng=1, null="multinomial"
+    ),
     "kcsd.lgm.imq-std": lambda p, x, y: cg.kcsd(
         p, x, y, rng=1, kernel_x=cg.IMQ(), kernel_y=cg.Matern52(), scale_x="std"
     ),
@@ -35,7 +37,9 @@ CASES = {
 
 def compute(name):
     case = problem(name.split(".")[1])
-    x, y = case.draw(1200, np.random.default_rng(0))  # enough for the drawn median heuristic
+    x, y = case.draw(
+        1200, np.random.default_rng(0)
+    )  # enough for the drawn median heuristic
     result = CASES[name](case.p, x, y)
     return {"statistic": result.statistic, "pvalue": result.pvalue}
 

@@ -13,7 +13,9 @@ from oracle import centred_h
 
 LABELS = Cells((Block("labels", 0, 4),), "labels")
 ORDERED = Cells((Block("labels", 0, 4, np.arange(4.0)),), "labels")
-COUNTS = Cells((Block("counts", 0, 4, np.array([-1.0, -0.5, 0.7, 3.0]), distances=True),), "counts")
+COUNTS = Cells(
+    (Block("counts", 0, 4, np.array([-1.0, -0.5, 0.7, 3.0]), distances=True),), "counts"
+)
 
 
 def features(kernel, cells, p, codes):
@@ -21,7 +23,9 @@ def features(kernel, cells, p, codes):
 
 
 def gram_of(kernel, cells):
-    points = np.arange(4.0) if cells.blocks[0].positions is None else cells.blocks[0].positions
+    points = (
+        np.arange(4.0) if cells.blocks[0].positions is None else cells.blocks[0].positions
+    )
     return kernel(points[:, None], points[:, None])
 
 
@@ -43,7 +47,9 @@ def test_products_of_features_are_the_centred_kernel(kernel, cells, seed):
     rng = np.random.default_rng(seed)
     p, codes = rng.dirichlet(np.full(4, 0.5), size=5), rng.integers(0, 4, 5)
     c = features(kernel, cells, p, codes)
-    np.testing.assert_allclose(c @ c.T, centred_h(gram_of(kernel, cells), p, codes), atol=1e-9)
+    np.testing.assert_allclose(
+        c @ c.T, centred_h(gram_of(kernel, cells), p, codes), atol=1e-9
+    )
     # The mean of the features is 0, whatever the kernel.
     mean = sum(p[:, [k]] * features(kernel, cells, p, np.full(5, k)) for k in range(4))
     assert np.abs(mean).max() < 1e-12
@@ -51,8 +57,16 @@ def test_products_of_features_are_the_centred_kernel(kernel, cells, seed):
 
 def test_what_the_default_stands_for():
     found = [resolve_cells(cg.Gaussian(), cells) for cells in (LABELS, ORDERED, COUNTS)]
-    assert [repr(kernel) for kernel in found] == ["Categorical(0)", "Ordinal()", "Gaussian(1)"]
-    assert [kernel.to_dict()["kernel"] for kernel in found] == ["Categorical", "Ordinal", "Gaussian"]
+    assert [repr(kernel) for kernel in found] == [
+        "Categorical(0)",
+        "Ordinal()",
+        "Gaussian(1)",
+    ]
+    assert [kernel.to_dict()["kernel"] for kernel in found] == [
+        "Categorical",
+        "Ordinal",
+        "Gaussian",
+    ]
 
 
 def test_any_similarity_is_the_same_kernel():
@@ -80,4 +94,7 @@ def test_sizes():
         for kernel in cell_scales(cells, (2.0, 1.0)):
             assert kernel.features(np.zeros((2, 4))).shape == (2, kernel.size)
     assert [k.name for k in cell_scales(COUNTS, (2.0, 1.0))] == ["counts", "counts"]
-    assert [repr(k) for k in cell_scales(ORDERED, (2.0,))] == ["Ordinal()", "Categorical(0)"]
+    assert [repr(k) for k in cell_scales(ORDERED, (2.0,))] == [
+        "Ordinal()",
+        "Categorical(0)",
+    ]

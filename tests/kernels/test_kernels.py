@@ -121,7 +121,9 @@ def test_products_by_name_and_number(rng):
     by_name = resolve_x(cg.IMQ().on("c2", "c0") * cg.Gaussian().on("c1"), x, names, SEED)
     by_number = resolve_x(cg.IMQ().on(-1, 0) * cg.Gaussian().on(1), x, names, SEED)
     np.testing.assert_array_equal(by_name(x, x), by_number(x, x))
-    assert by_name.factors[0].kernel.sigma == pytest.approx(oracle.median_distance(x[:, [2, 0]]))
+    assert by_name.factors[0].kernel.sigma == pytest.approx(
+        oracle.median_distance(x[:, [2, 0]])
+    )
 
 
 @pytest.mark.parametrize(

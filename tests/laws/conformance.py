@@ -5,9 +5,10 @@
     check_law(cg.as_model(fitted), x)              # y is drawn from the law itself
     check_law(cg.as_model(fitted), x, y)           # a law without a sampler: observations
 
-The model is called once, law = model(x), and a check runs where the law has what it needs (`can`), so
-that the same call serves an array of scores, class probabilities and a full distribution; `needs` makes
-abilities compulsory. Everything is seeded: nothing here is flaky.
+The model is called once, law = model(x), and a check runs where the law has what it needs
+(`can`), so that the same call serves an array of scores, class probabilities and a full
+distribution; `needs` makes abilities compulsory. Everything is seeded: nothing here is
+flaky.
 """
 
 from __future__ import annotations
@@ -61,15 +62,18 @@ def check_law(
     model : Law or Model
         What is checked; `x` has its rows if it is bound to rows.
     x : array, frame or None
-        Covariates as a user would pass them, at least 3 rows. None: unconditional, `y` is needed.
+        Covariates as a user would pass them, at least 3 rows. None: unconditional, `y` is
+        needed.
     y : ndarray of shape (n,) or (n, d_y), optional
         Observations; drawn from the law if left out.
     needs : iterable of str
         Abilities that the law must have, such as ("log_prob", "cdf", "sample").
     rtol, atol : float
-        For scores against differences of log_prob, relative to each row and to the median score.
+        For scores against differences of log_prob, relative to each row and to the median
+        score.
     step : float
-        Step of those differences, relative to the spread of y; raise it for single precision.
+        Step of those differences, relative to the spread of y; raise it for single
+        precision.
     draws : int
         Number of draws for the comparisons of sampler, cdf and moments.
     normalised : bool
@@ -77,8 +81,8 @@ def check_law(
     steps : bool
         Whether the cdf takes steps, so that it is not uniform at draws.
     same : float
-        Relative difference allowed between two batches of the same rows (0 in double precision means
-        1e-9 here; single precision needs about 1e-4).
+        Relative difference allowed between two batches of the same rows (0 in double
+        precision means 1e-9 here; single precision needs about 1e-4).
     most : int, optional
         The largest count to sum over; by default far in the tail.
     tests : bool
@@ -86,8 +90,8 @@ def check_law(
     pickles : bool, optional
         Whether the model must pickle; by default it is looked at if it does.
     snapshot : callable, optional
-        () → something comparable that must be the same before and after, such as the bytes of the
-        user's object.
+        () → something comparable that must be the same before and after, such as the bytes
+        of the user's object.
     """
     kept, outside = _remember(x, y), (_global_state(), snapshot() if snapshot else None)
     law = model(x) if x is not None else model(n=len(y))
@@ -126,7 +130,9 @@ def check_law(
 def offers(law, ability, d_y):
     """Whether a law can do something for so many columns of y."""
     if ability == "normal_scores":
-        return law.can("normal_scores") or (law.can("cdf") and d_y == 1 and not law.discrete)
+        return law.can("normal_scores") or (
+            law.can("cdf") and d_y == 1 and not law.discrete
+        )
     if ability == "location_scale":
         return law.can("location_scale") or law.can("mean_std")
     if ability in ("cdf", "sf"):
@@ -153,16 +159,22 @@ def check_shapes(law, y):
         for ability in OF_Y:
             if offers(law, ability, d_y):
                 found = getattr(part, ability)(y_part)
-                shapes = [np.shape(a) for a in (found if isinstance(found, tuple) else (found,))]
+                shapes = [
+                    np.shape(a) for a in (found if isinstance(found, tuple) else (found,))
+                ]
                 columns = ability in ("score", "normal_scores", "marginals")
                 allowed = [(n, d_y)] if columns else [(n,)]
                 if ability == "score" and d_y == 1:
                     allowed.append((n,))
-                assert all(shape in allowed for shape in shapes), f"{ability} has shapes {shapes}"
+                assert all(shape in allowed for shape in shapes), (
+                    f"{ability} has shapes {shapes}"
+                )
         if law.can("sample"):
             assert part.sample(np.random.default_rng(0)).shape == (n, d_y)
         for ability in OF_ROWS:
-            location, scale = (offers(law, ability, d_y) and _or_nothing(getattr(part, ability))) or (
+            location, scale = (
+                offers(law, ability, d_y) and _or_nothing(getattr(part, ability))
+            ) or (
                 None,
                 None,
             )
@@ -180,9 +192,13 @@ def check_shapes(law, y):
         if offers(law, ability, d_y):
             if d_y == 1:  # (n,) against (n, 1): the classic way to an n × n matrix
                 flat, column = (getattr(law, ability)(y.reshape(s)) for s in (-1, (-1, 1)))
-                np.testing.assert_array_equal(np.ravel(flat), np.ravel(column), err_msg=ability)
+                np.testing.assert_array_equal(
+                    np.ravel(flat), np.ravel(column), err_msg=ability
+                )
             for other in (y[:-1], np.concatenate([y, y[:1]])):
-                with pytest.raises((CondgofError, ValueError)):  # ValueError: of a user's function
+                with pytest.raises(
+                    (CondgofError, ValueError)
+                ):  # ValueError: of a user's function
                     getattr(law, ability)(other)
 
 
@@ -202,7 +218,9 @@ def check_score(law, y, *, rtol=1e-5, atol=1e-6, step=1e-3):
     score = np.asarray(law.score(y), dtype=np.float64).reshape(rows.shape)
     low, high = law.support
     room = np.minimum(rows - low, high - rows)
-    spread = np.subtract(*np.quantile(rows, [0.75, 0.25], axis=0)) + 1e-3 * np.abs(rows).max(axis=0)
+    spread = np.subtract(*np.quantile(rows, [0.75, 0.25], axis=0)) + 1e-3 * np.abs(
+        rows
+    ).max(axis=0)
     steps = step * np.minimum(room, spread)
     for c in range(rows.shape[1]):
         slopes = [_slope(law, y, rows, c, h) for h in (steps[:, c], steps[:, c] / 2)]
@@ -231,7 +249,8 @@ def check_rows(model, law, x, y, *, same=0.0):
                     few_rows.ravel(),
                     all_rows[rows].ravel(),
                     rtol=same or 1e-9,
-                    atol=(same or 1e-9) * np.median(np.abs(all_rows)) + (1e-6 if law.discrete else 0.0),
+                    atol=(same or 1e-9) * np.median(np.abs(all_rows))
+                    + (1e-6 if law.discrete else 0.0),
                     err_msg=name,
                 )
 
@@ -255,7 +274,8 @@ def answers(law, y, at=None):
             found[f"residuals {by}"] = (seen.u, seen.values)
         found["numbers"] = (law.numbers(y),)
     return {
-        name: tuple(np.asarray(v) for v in values if v is not None) for name, values in found.items()
+        name: tuple(np.asarray(v) for v in values if v is not None)
+        for name, values in found.items()
     }
 
 
@@ -305,13 +325,17 @@ def check_sampler(law, y, *, draws=2000, steps=False):
         if not steps:
             _check_ks(lower, "uniform", "the cdf of draws is not uniform")
         np.testing.assert_allclose(lower + upper, 1.0, atol=1e-6)
-    if offers(law, "normal_scores", d_y) and not steps:  # ties are broken in the same way in a row
+    if (
+        offers(law, "normal_scores", d_y) and not steps
+    ):  # ties are broken in the same way in a row
         u = part.normal_scores(drawn)
         for c in range(d_y):
             _check_ks(u[:, c], "norm", "the normal scores of draws are not normal")
         if d_y > 1:
             apart = np.corrcoef(u, rowvar=False) - np.eye(d_y)
-            assert np.abs(apart).max() < 5.0 / np.sqrt(draws), "normal scores are correlated"
+            assert np.abs(apart).max() < 5.0 / np.sqrt(draws), (
+                "normal scores are correlated"
+            )
     moments = _or_nothing(part.mean_std) if law.can("mean_std") else None
     if moments is not None:
         z = (drawn - moments[0]) / moments[1]
@@ -331,7 +355,9 @@ def check_normalised(law, y, *, mass=1e-3, points=6001):
         low, high = (float(np.ravel(end)[0]) for end in one.support)
         grid, weight = _grid(low, high, np.ravel(near), np.ravel(y), points)
         density = np.exp(
-            law.take(np.full(len(grid), row)).log_prob(grid.reshape((-1,) + (1,) * (y.ndim - 1)))
+            law.take(np.full(len(grid), row)).log_prob(
+                grid.reshape((-1,) + (1,) * (y.ndim - 1))
+            )
         )
         total = float((density * weight).sum())
         assert abs(total - 1.0) < mass, f"the density of row {row} integrates to {total}"
@@ -345,7 +371,9 @@ def check_residuals(law, y, support, *, normalised=True):
         assert values.shape == (law.n, width)
         assert seen.u.shape == (law.n, _width(y))
         if y.ndim == 1:
-            np.testing.assert_array_equal(values, np.asarray(law.residuals(y[:, None], by).values))
+            np.testing.assert_array_equal(
+                values, np.asarray(law.residuals(y[:, None], by).values)
+            )
         outcomes = seen.outcomes
         if outcomes is not None:
             np.testing.assert_allclose(outcomes.of(outcomes.observed), values, atol=1e-9)
@@ -353,13 +381,17 @@ def check_residuals(law, y, support, *, normalised=True):
             p = p / p.sum(axis=1, keepdims=True)
             codes = (np.full(law.n, k) for k in range(p.shape[1]))
             total = sum(p[:, [k[0]]] * np.asarray(outcomes.of(k)) for k in codes)
-            assert np.abs(total).max() < EXACT, "residuals of redrawn outcomes do not have mean 0"
+            assert np.abs(total).max() < EXACT, (
+                "residuals of redrawn outcomes do not have mean 0"
+            )
     if support is None:
         return
     p = possible(law, support)
     if normalised:
         np.testing.assert_allclose(p.sum(axis=0), 1.0, atol=1e-6)
-    beyond = np.abs(p.sum(axis=0) - 1).max() if normalised else 0.0  # what was not summed over
+    beyond = (
+        np.abs(p.sum(axis=0) - 1).max() if normalised else 0.0
+    )  # what was not summed over
     p = p / p.sum(axis=0)
     # All pairs of a value and a row at once; what is left out is less than EXACT in all.
     value, row = np.nonzero(p > 1e-13)
@@ -395,8 +427,12 @@ def check_probabilities(law, y, support, *, draws=2000):
         found = np.stack([law.cdf(np.full(law.n, value)) for value in values[order]])
         np.testing.assert_allclose(found, sums, atol=1e-6)
         np.testing.assert_allclose(law.cdf_grid(values[order]), sums.T, atol=1e-6)
-        np.testing.assert_allclose(law.sf(values[order][[0] * law.n]), 1.0 - sums[0], atol=1e-6)
-        np.testing.assert_allclose(law.cdf(np.full(law.n, values.min() - 1)), 0.0, atol=1e-12)
+        np.testing.assert_allclose(
+            law.sf(values[order][[0] * law.n]), 1.0 - sums[0], atol=1e-6
+        )
+        np.testing.assert_allclose(
+            law.cdf(np.full(law.n, values.min() - 1)), 0.0, atol=1e-12
+        )
 
 
 def possible(law, support):
@@ -427,7 +463,11 @@ def check_pickle(model, law, x, y, wanted):
     for thing in (model, law):
         try:
             again = pickle.loads(pickle.dumps(thing))
-        except (pickle.PicklingError, AttributeError, TypeError):  # a lambda, or a library's object
+        except (
+            pickle.PicklingError,
+            AttributeError,
+            TypeError,
+        ):  # a lambda, or a library's object
             assert not wanted, f"{thing.name} does not pickle"
             continue
         for name, values in answers(again(x, len(y)), y).items():
@@ -482,7 +522,11 @@ def _slope(law, y, rows, c, steps):
 def _grid(low, high, near, all_y, points):
     """Points that cover the support, dense near its finite ends and where y is, and their weights."""
     quartiles = np.quantile(near, [0.25, 0.5, 0.75])
-    scale = (quartiles[2] - quartiles[0]) or np.subtract(*np.quantile(all_y, [0.75, 0.25])) or 1.0
+    scale = (
+        (quartiles[2] - quartiles[0])
+        or np.subtract(*np.quantile(all_y, [0.75, 0.25]))
+        or 1.0
+    )
     if np.isfinite(low) and np.isfinite(high):
         t = np.linspace(-36.0, 36.0, points)
         grid = low + (high - low) / (1.0 + np.exp(-t))
@@ -505,7 +549,11 @@ def _remember(x, y):
 def _compare(before, after):
     for name, a, b in zip("xy", before, after, strict=True):
         if a is not None:
-            same = a.equals(b) if hasattr(a, "equals") else np.array_equal(np.asarray(a), np.asarray(b))
+            same = (
+                a.equals(b)
+                if hasattr(a, "equals")
+                else np.array_equal(np.asarray(a), np.asarray(b))
+            )
             assert same, f"{name} was changed"
 
 

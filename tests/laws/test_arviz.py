@@ -48,7 +48,9 @@ InferenceData.__module__ = "arviz"
 
 def data_tree(**groups):
     """What arviz ≥ 1 makes."""
-    return xr.DataTree.from_dict({name: xr.Dataset(group) for name, group in groups.items()})
+    return xr.DataTree.from_dict(
+        {name: xr.Dataset(group) for name, group in groups.items()}
+    )
 
 
 def stand_in(**groups):
@@ -61,7 +63,9 @@ def make(request):
 
 
 def test_all_chains_are_draws(make):
-    data = make(posterior={"a": (DIMS[:2], Y[:, :, 0])}, posterior_predictive={"y": (DIMS, Y)})
+    data = make(
+        posterior={"a": (DIMS[:2], Y[:, :, 0])}, posterior_predictive={"y": (DIMS, Y)}
+    )
     rows = Y.reshape(100, 30).T
     group = data.posterior_predictive
     for given in (data, group, group["y"], group["y"].transpose("obs", "draw", "chain")):
@@ -84,12 +88,14 @@ def test_several_columns_of_y(make):
 def test_what_is_refused(make):
     two = make(posterior_predictive={"y": (DIMS, Y), "z": (DIMS, -Y)})
     with pytest.raises(
-        InputError, match=r"2 variables \(y, z\).*from_draws\(idata.posterior_predictive\['y'\]\)"
+        InputError,
+        match=r"2 variables \(y, z\).*from_draws\(idata.posterior_predictive\['y'\]\)",
     ):
         cg.as_model(two)
     assert cg.from_draws(two.posterior_predictive["z"]).rows == 30
     with pytest.raises(
-        InputError, match=r"no group posterior_predictive \(it has posterior\).*pm.sample_post"
+        InputError,
+        match=r"no group posterior_predictive \(it has posterior\).*pm.sample_post",
     ):
         cg.as_model(make(posterior={"a": (DIMS[:2], Y[:, :, 0])}))
     with pytest.raises(ShapeError, match="and this array has chain, draw"):

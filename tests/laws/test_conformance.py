@@ -20,10 +20,14 @@ SHARE = 1 / (1 + np.exp(-LINEAR))
 CONTINUOUS = {
     "normal": M.Normal(mean=lambda x: x.sum(axis=1), std=lambda x: 1 + x[:, 0] ** 2),
     "normal-2d": M.Normal(mean=lambda x: x, cov=[[2.0, 0.6], [0.6, 1.0]]),
-    "normal-2d-rows": M.Normal(X, cov=np.eye(2) + 0.3 * np.ones((40, 2, 2)) * SHARE[:, None, None]),
+    "normal-2d-rows": M.Normal(
+        X, cov=np.eye(2) + 0.3 * np.ones((40, 2, 2)) * SHARE[:, None, None]
+    ),
     "normal-rows": cg.normal(mean=MEAN, std=SCALE),
     "normal-number": M.Normal(mean=1.0, std=2.0),
-    "mixture": M.NormalMixture([0.3, 0.7], lambda x: np.column_stack([x[:, 0], -x[:, 1]]), [0.5, 2.0]),
+    "mixture": M.NormalMixture(
+        [0.3, 0.7], lambda x: np.column_stack([x[:, 0], -x[:, 1]]), [0.5, 2.0]
+    ),
     "mixture-2d": M.NormalMixture(
         np.column_stack([SHARE, 1 - SHARE]), np.stack([X, -X], axis=1), np.ones((1, 2, 2))
     ),
@@ -43,8 +47,12 @@ COUNTS = {
     "poisson-function": M.Poisson(mean=lambda x: np.exp(x[:, 1])),
     "negative-binomial": M.NegativeBinomial(mean=POSITIVE, dispersion=0.5),
     "binomial": M.Binomial(trials=9, p=SHARE),
-    "zero-inflated-poisson": M.ZeroInflatedPoisson(mean=3 * POSITIVE, inflation=0.3 * SHARE),
-    "zero-inflated-nb": M.ZeroInflatedNegativeBinomial(mean=3 * POSITIVE, dispersion=0.4, inflation=0.3),
+    "zero-inflated-poisson": M.ZeroInflatedPoisson(
+        mean=3 * POSITIVE, inflation=0.3 * SHARE
+    ),
+    "zero-inflated-nb": M.ZeroInflatedNegativeBinomial(
+        mean=3 * POSITIVE, dispersion=0.4, inflation=0.3
+    ),
     "hurdle-poisson": M.HurdlePoisson(mean=3 * POSITIVE, zero=0.5 * SHARE),
     "hurdle-nb": M.HurdleNegativeBinomial(mean=3 * POSITIVE, dispersion=0.4, zero=0.2),
     "ratio": cg.from_ratio(lambda y, x: np.exp(x[:, 0]) / (y + 1.0)),
@@ -66,7 +74,10 @@ Q = MEAN[:, None] + SCALE[:, None] * np.array([-1.28, -0.67, 0.0, 1.28])
 KNOWN = {
     "draws": (cg.from_draws(Z), Y),
     "draws-tied": (cg.from_draws(np.round(Z[:, :29])), np.round(Y)),
-    "draws-2d": (cg.from_draws(X[:, None] + RNG.normal(size=(40, 50, 2))), X + RNG.normal(size=(40, 2))),
+    "draws-2d": (
+        cg.from_draws(X[:, None] + RNG.normal(size=(40, 50, 2))),
+        X + RNG.normal(size=(40, 2)),
+    ),
     "quantiles": (cg.from_quantiles(Q, LEVELS), Y),
     "quantiles-tied": (cg.from_quantiles(np.round(Q), LEVELS), np.round(Y)),
     "intervals": (cg.from_intervals(MEAN - 1.6 * SCALE, MEAN + 1.6 * SCALE, 0.9), Y),
@@ -74,11 +85,17 @@ KNOWN = {
     "pit": (cg.from_pit(ndtr((Y - MEAN) / SCALE)), Y),
     "pit-2d": (cg.from_pit(RNG.random((40, 2))), X),
     "bins": (cg.from_bins(EDGES, RNG.dirichlet(np.ones(12), 40)), None),
-    "bins-by-row": (cg.from_bins(EDGES + MEAN[:, None], RNG.dirichlet(np.ones(12), 40)), None),
+    "bins-by-row": (
+        cg.from_bins(EDGES + MEAN[:, None], RNG.dirichlet(np.ones(12), 40)),
+        None,
+    ),
     "scores": (cg.from_scores((MEAN - Y) / SCALE**2), Y),
     "scores-2d": (cg.from_scores(X - 1.0), X),
     "score": (cg.from_score(lambda y, x: x[:, :1] - y.reshape(-1, 1)), X[:, 0] + 1.0),
-    "log-density": (cg.from_log_prob(lambda y, x: -0.5 * (np.ravel(y) - x[:, 0]) ** 2), X[:, 0] + 1.0),
+    "log-density": (
+        cg.from_log_prob(lambda y, x: -0.5 * (np.ravel(y) - x[:, 0]) ** 2),
+        X[:, 0] + 1.0,
+    ),
 }
 
 
@@ -86,20 +103,35 @@ KNOWN = {
 def test_closed_forms(name):
     model = CONTINUOUS[name]
     check_law(
-        model, X, needs=("score", "log_prob", "sample", "mean_std"), pickles=model.rows is not None
+        model,
+        X,
+        needs=("score", "log_prob", "sample", "mean_std"),
+        pickles=model.rows is not None,
     )
 
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts(name):
-    needs = ("residuals",) if name == "ratio" else ("residuals", "log_prob", "cdf", "sample", "mean_std")
+    needs = (
+        ("residuals",)
+        if name == "ratio"
+        else ("residuals", "log_prob", "cdf", "sample", "mean_std")
+    )
     y = RNG.poisson(POSITIVE) if name == "ratio" else None
-    check_law(COUNTS[name], X, y, needs=needs, draws=4000, pickles=COUNTS[name].rows is not None)
+    check_law(
+        COUNTS[name], X, y, needs=needs, draws=4000, pickles=COUNTS[name].rows is not None
+    )
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes(name):
-    check_law(CLASSES[name], X, needs=("residuals", "log_prob", "sample"), draws=4000, pickles=True)
+    check_law(
+        CLASSES[name],
+        X,
+        needs=("residuals", "log_prob", "sample"),
+        draws=4000,
+        pickles=True,
+    )
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -163,7 +195,9 @@ class WrongLaw(Law):
             self.x[0] = 0.0
         if self.wrong.get("seedless"):
             rng = np.random.default_rng()
-        return self.x[:, :1] + self.wrong.get("std", 1.0) * rng.standard_normal((len(self.x), 1))
+        return self.x[:, :1] + self.wrong.get("std", 1.0) * rng.standard_normal(
+            (len(self.x), 1)
+        )
 
 
 class Careless(WrongLaw):

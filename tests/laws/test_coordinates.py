@@ -16,7 +16,9 @@ from condgof.stein._matrix import SteinOperator
 from own_laws import OfX, model_of
 
 COV = np.array([[2.0, 0.6], [0.6, 1.0]])
-FAR = np.array([-1e3, -100.0, -30.0, -8.0, -1.0, -1e-3, 0.0, 0.5, 5.0, 9.0, 30.0, 40.0, 1e3])
+FAR = np.array(
+    [-1e3, -100.0, -30.0, -8.0, -1.0, -1e-3, 0.0, 0.5, 5.0, 9.0, 30.0, 40.0, 1e3]
+)
 
 
 def mixing(x):
@@ -39,10 +41,16 @@ MODELS = {
     "normal": (Normal(mean=lambda x: x[:, 0], std=lambda x: 1 + x[:, 1] ** 2), 1),
     "normal-2d": (Normal(mean=lambda x: x, std=[[1.0, 2.0]]), 2),
     "normal-cov": (Normal(mean=lambda x: x, cov=COV), 2),
-    "mixture": (NormalMixture(mixing, lambda x: np.column_stack([x[:, 0] - 2, x[:, 0] + 2]), 0.8), 1),
+    "mixture": (
+        NormalMixture(mixing, lambda x: np.column_stack([x[:, 0] - 2, x[:, 0] + 2]), 0.8),
+        1,
+    ),
     "mixture-2d": (PAIR, 2),
     "mixture-3d": (TRIPLE, 3),
-    "student": (StudentT(df=3.0, loc=lambda x: x[:, 0], scale=lambda x: 1 + x[:, 1] ** 2), 1),
+    "student": (
+        StudentT(df=3.0, loc=lambda x: x[:, 0], scale=lambda x: 1 + x[:, 1] ** 2),
+        1,
+    ),
     "student-2d": (StudentT(df=[[3.0, 8.0]], loc=lambda x: x, scale=0.7), 2),
 }
 CASES = [
@@ -99,7 +107,9 @@ class TestFarTails:
         model = NormalMixture([0.2, 0.8], [-3.0, 3.0], [0.5, 1.0])
         u = model.normal_scores(FAR)[:, 0]
         low, high = (
-            np.logaddexp(np.log(0.2) + tail((FAR + 3.0) / 0.5), np.log(0.8) + tail((FAR - 3.0) / 1.0))
+            np.logaddexp(
+                np.log(0.2) + tail((FAR + 3.0) / 0.5), np.log(0.8) + tail((FAR - 3.0) / 1.0)
+            )
             for tail in (stats.norm.logcdf, stats.norm.logsf)
         )
         np.testing.assert_allclose(log_tail(u), np.minimum(low, high), rtol=1e-10)
@@ -126,7 +136,9 @@ class TestFarTails:
         model, x, y = draw(name, 50)
         np.testing.assert_allclose(model(x).cdf(y) + model(x).sf(y), 1.0, rtol=1e-14)
         u = tail_scores(model(x).cdf(y), model(x).sf(y))
-        np.testing.assert_allclose(u, model(x).normal_scores(y)[:, 0], rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(
+            u, model(x).normal_scores(y)[:, 0], rtol=1e-7, atol=1e-12
+        )
         assert 0 < model(np.zeros((50, 2))).sf(np.full(50, 15.0))[0] < 1e-3
 
     @pytest.mark.parametrize("name", ["normal-2d", "mixture-2d", "student-2d"])
@@ -177,7 +189,9 @@ class TestTailScores:
         x = np.zeros(3)
         u = OnlyCdf(x).normal_scores(np.array([-20.0, 0.0, 2.0]))
         np.testing.assert_allclose(u[:, 0], [-20.0, 0.0, 2.0], rtol=1e-9, atol=1e-12)
-        with pytest.raises(UnsupportedModelError, match="says this for d_y = 1 only, and here d_y = 2"):
+        with pytest.raises(
+            UnsupportedModelError, match="says this for d_y = 1 only, and here d_y = 2"
+        ):
             OnlyCdf(x).normal_scores(np.zeros((3, 2)))
 
 
@@ -213,7 +227,11 @@ class TestRosenblatt:
             below, whole = nodes(-14.0, point[0]), nodes(-14.0, 14.0)
             first = below[1] @ density(below[0][:, None], whole[0]) @ whole[1]
             below = nodes(-14.0, point[1])
-            given = density(point[0], below[0]) @ below[1] / (density(point[0], whole[0]) @ whole[1])
+            given = (
+                density(point[0], below[0])
+                @ below[1]
+                / (density(point[0], whole[0]) @ whole[1])
+            )
             np.testing.assert_allclose(stats.norm.cdf(u), [first, given], atol=1e-9)
 
     def test_the_third_coordinate_given_two(self):
@@ -250,17 +268,23 @@ class TestChainRule:
         for k in range(y.shape[1]):
             step = 1e-5 * np.eye(y.shape[1])[k]
             moved = slope_of(lambda y, k=k: model(x).marginals(y)[0][:, k], y, step)
-            np.testing.assert_allclose(np.broadcast_to(slope, y.shape)[:, k], moved, rtol=1e-6)
+            np.testing.assert_allclose(
+                np.broadcast_to(slope, y.shape)[:, k], moved, rtol=1e-6
+            )
 
             def log_density(y):  # of the marginal: φ(u) du/dy
                 u, slope, _ = model(x).marginals(y)
                 return stats.norm.logpdf(u) + np.log(slope)
 
             moved = slope_of(lambda y, k=k: log_density(y)[:, k], y, step)
-            np.testing.assert_allclose(np.broadcast_to(own, y.shape)[:, k], moved, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                np.broadcast_to(own, y.shape)[:, k], moved, rtol=1e-5, atol=1e-7
+            )
 
             def log_induced(y):
-                return model(x).log_prob(y) - np.log(model(x).marginals(y)[1] + 0 * y).sum(axis=1)
+                return model(x).log_prob(y) - np.log(model(x).marginals(y)[1] + 0 * y).sum(
+                    axis=1
+                )
 
             moved = slope_of(log_induced, y, step) / np.broadcast_to(slope, y.shape)[:, k]
             np.testing.assert_allclose(scores[:, k], moved, rtol=1e-4, atol=1e-6)
@@ -269,10 +293,14 @@ class TestChainRule:
         _, x, y = draw("mixture-2d", 30)
         u = PAIR(x).marginals(y)[0]
         weights, means, stds = PAIR(x).parts()
-        wanted = (weights[:, :, None] * stats.norm.cdf((y[:, None] - means) / stds)).sum(axis=1)
+        wanted = (weights[:, :, None] * stats.norm.cdf((y[:, None] - means) / stds)).sum(
+            axis=1
+        )
         np.testing.assert_allclose(stats.norm.cdf(u), wanted, rtol=1e-10)
         model, x, y = draw("normal-cov", 30)
-        np.testing.assert_allclose(model(x).marginals(y)[0], (y - x) / np.sqrt(np.diag(COV)))
+        np.testing.assert_allclose(
+            model(x).marginals(y)[0], (y - x) / np.sqrt(np.diag(COV))
+        )
 
     @pytest.mark.parametrize("name", MODELS)
     def test_location_and_scale(self, name):
@@ -380,13 +408,18 @@ class TestErrors:
     def test_a_cdf_is_of_one_column(self):
         law = model_of(OnlyCdf)(np.ones((5, 2)))
         for standardize in ("auto", "none"):
-            with pytest.raises(UnsupportedModelError, match="CDF for one column of y, and y has 2"):
+            with pytest.raises(
+                UnsupportedModelError, match="CDF for one column of y, and y has 2"
+            ):
                 choose_coordinates(law, 2, standardize)
 
     def test_a_score_that_is_not_there(self):
         with pytest.raises(
             UnsupportedModelError,
-            match=r"OnlyCdf has no score. Tests that can take it: adaptive, fscd, kcsd, ksd, zheng\.",
+            match=(
+                r"OnlyCdf has no score. Tests that can take it: adaptive, fscd, kcsd, ksd,"
+                r" zheng\."
+            ),
         ):
             coordinates(model_of(OnlyCdf), self.sample, "none")
 
@@ -400,7 +433,9 @@ class TestErrors:
             def cdf(self, y):
                 return np.array([0.5, np.nan, 0.5])
 
-        with pytest.raises(NumericalError, match="failed in 1 of 3 rows, the first in row 1"):
+        with pytest.raises(
+            NumericalError, match="failed in 1 of 3 rows, the first in row 1"
+        ):
             coordinates(model_of(Broken), self.sample, "cdf")
 
     def test_a_cdf_of_the_wrong_shape(self):
@@ -409,7 +444,8 @@ class TestErrors:
                 return np.full((3, 2), 0.5)
 
         with pytest.raises(
-            ShapeError, match=r"shape \(3, 1\) or \(3,\), one number for each row, got \(3, 2\)"
+            ShapeError,
+            match=r"shape \(3, 1\) or \(3,\), one number for each row, got \(3, 2\)",
         ):
             coordinates(model_of(Wide), self.sample, "cdf")
 
@@ -424,7 +460,10 @@ class TestErrors:
             def support(self):
                 return np.array(0.0), np.array(np.inf)
 
-        model, sample = Positive(mean=0.5, std=1.0), Sample.of(np.arange(3.0), np.array([1.0, 2.0, 4.0]))
+        model, sample = (
+            Positive(mean=0.5, std=1.0),
+            Sample.of(np.arange(3.0), np.array([1.0, 2.0, 4.0])),
+        )
         assert coordinates(model, sample, "cdf").reparametrized is None
         for by in ("none", "mean_std"):
             assert coordinates(model, sample, by).reparametrized == "log(y - low)"

@@ -27,7 +27,8 @@ Y = X.sum(axis=1) + RNG.normal(size=N)
 #: The same folds as groups.
 GIVEN = {"folds": 3, "groups": np.arange(N) % 3, "rng": 0}
 SPLIT = [
-    (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k)) for k in range(3)
+    (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k))
+    for k in range(3)
 ]
 
 
@@ -63,7 +64,9 @@ class TestRows:
         assert max(map(len, held)) - min(map(len, held)) <= 1
 
     def test_the_same_rng_gives_the_same_law(self):
-        one, two, other = (cg.crossfit(cg.fits.ols(), X, Y, rng=s).score(Y) for s in (1, 1, 2))
+        one, two, other = (
+            cg.crossfit(cg.fits.ols(), X, Y, rng=s).score(Y) for s in (1, 1, 2)
+        )
         np.testing.assert_array_equal(one, two)
         assert not np.array_equal(one, other)
 
@@ -112,7 +115,9 @@ class TestRows:
         index = np.random.default_rng(1).permutation(N)
         x, y = pd.DataFrame(X, columns=["a", "b"], index=index), pd.Series(Y, index=index)
         law = cg.crossfit(cg.fits.ols(), x, y, rng=0)
-        np.testing.assert_allclose(law.score(Y), cg.crossfit(cg.fits.ols(), X, Y, rng=0).score(Y))
+        np.testing.assert_allclose(
+            law.score(Y), cg.crossfit(cg.fits.ols(), X, Y, rng=0).score(Y)
+        )
         with pytest.raises(InputError, match="indices of x and y"):
             cg.crossfit(cg.fits.ols(), x, y.sort_index())
 
@@ -154,7 +159,9 @@ class TestGroups:
         np.testing.assert_array_equal(by_name.score(Y), by_array.score(Y))
 
     def test_more_folds_than_groups(self):
-        with pytest.raises(InputError, match="between 2 and the number of groups, 3, got 5"):
+        with pytest.raises(
+            InputError, match="between 2 and the number of groups, 3, got 5"
+        ):
             cg.crossfit(cg.fits.ols(), X, Y, groups=np.arange(N) % 3)
 
 
@@ -174,7 +181,9 @@ class TestOneLaw:
         check_law(law, X, Y, draws=500)
         for _, test in SPLIT:
             alone = split_law(mixture, X, Y, test)
-            np.testing.assert_allclose(law.take(test).log_prob(Y[test]), alone.log_prob(Y[test]))
+            np.testing.assert_allclose(
+                law.take(test).log_prob(Y[test]), alone.log_prob(Y[test])
+            )
 
     def test_several_columns_of_y(self):
         y = np.column_stack([Y, X[:, 0] - Y + RNG.normal(size=N)])
@@ -187,7 +196,9 @@ class TestOneLaw:
         check_law(law, X, y, draws=500)
 
     def test_a_number_that_all_folds_share_stays_one(self):
-        law = cg.crossfit(lambda x, y: Normal(mean=lambda x: x[:, 0] + y.mean(), std=2.0), X, Y, **GIVEN)
+        law = cg.crossfit(
+            lambda x, y: Normal(mean=lambda x: x[:, 0] + y.mean(), std=2.0), X, Y, **GIVEN
+        )
         assert law.std.value.shape == ()
         assert law.mean.value.shape == (N,)
 
@@ -198,7 +209,9 @@ class TestOneLaw:
             scale = float(np.exp(y.mean()))
             if len(chosen.seen) % 2:
                 chosen.seen.append("gamma")
-                return cg.models.Gamma(shape=2.0, scale=lambda x: scale * np.exp(0.1 * x[:, 0]))
+                return cg.models.Gamma(
+                    shape=2.0, scale=lambda x: scale * np.exp(0.1 * x[:, 0])
+                )
             chosen.seen.append("lognormal")
             return cg.models.LogNormal(mu=lambda x: 0.1 * x[:, 0], sigma=0.4 + 0.01 * scale)
 
@@ -216,8 +229,12 @@ class TestOneLaw:
             (np.arange(1, N, 2), cg.models.Gamma(np.ones(N // 2), 1.0)),
         ]
         law = join(laws)
-        np.testing.assert_array_equal(law.support[0][:, 0], np.where(np.arange(N) % 2, 0.0, -np.inf))
-        assert not join([laws[0], (laws[1][0], cg.from_scores(np.zeros(N // 2)))]).can("cdf")
+        np.testing.assert_array_equal(
+            law.support[0][:, 0], np.where(np.arange(N) % 2, 0.0, -np.inf)
+        )
+        assert not join([laws[0], (laws[1][0], cg.from_scores(np.zeros(N // 2)))]).can(
+            "cdf"
+        )
 
     def test_predictions_of_other_kinds(self):
         levels = [0.1, 0.5, 0.9]
@@ -244,7 +261,9 @@ class TestOneLaw:
         import pandas as pd
 
         frame = pd.DataFrame({"a": X[:, 0]}, index=np.arange(N)[::-1])
-        law = cg.crossfit(lambda x, y: Model(lambda x: Normal(x["a"], 1.0)), frame, Y, **GIVEN)
+        law = cg.crossfit(
+            lambda x, y: Model(lambda x: Normal(x["a"], 1.0)), frame, Y, **GIVEN
+        )
         assert isinstance(law, Normal)
         assert law.index is None
         np.testing.assert_array_equal(law.mean_std()[0][:, 0], X[:, 0])
@@ -279,7 +298,11 @@ class TestClasses:
         law = cg.crossfit(LogisticRegression(), X, self.LABELS, **GIVEN)
         assert isinstance(law, Probabilities)
         for train, test in SPLIT:
-            theirs = LogisticRegression().fit(X[train], self.LABELS[train]).predict_proba(X[test])
+            theirs = (
+                LogisticRegression()
+                .fit(X[train], self.LABELS[train])
+                .predict_proba(X[test])
+            )
             np.testing.assert_allclose(law.values[test], theirs)
         check_law(law, X, self.LABELS)
 
@@ -291,7 +314,9 @@ class TestClasses:
         y[rare] = "rare"
         y = np.searchsorted(np.unique(y), y) if numbers else y
         test = np.union1d(rare, np.random.default_rng(2).permutation(N)[:45])
-        law = cg.crossfit(LogisticRegression(), X, y, folds=2, groups=np.isin(np.arange(N), test))
+        law = cg.crossfit(
+            LogisticRegression(), X, y, folds=2, groups=np.isin(np.arange(N), test)
+        )
         assert len(law.classes.labels) == 3
         assert (law.values[test, 2] == 0).all()
         assert (law.values[np.setdiff1d(np.arange(N), test)] > 0).all()
@@ -325,7 +350,9 @@ class TestClasses:
 
     def test_counts_that_are_no_closed_form(self):
         def fit(x, y):
-            return cg.from_scipy(lambda x: stats.betabinom(9, 2.0, np.exp(x[:, 0]) * float(y.mean())))
+            return cg.from_scipy(
+                lambda x: stats.betabinom(9, 2.0, np.exp(x[:, 0]) * float(y.mean()))
+            )
 
         y = RNG.integers(0, 10, N)
         law = cg.crossfit(fit, X, y, **GIVEN)
@@ -342,8 +369,13 @@ class TestClasses:
             InputError, match="Fold 1 gives a law of a continuous y, and fold 2 of a discre"
         ):
             join(laws)
-        quantiles = [cg.from_quantiles(np.zeros((2, len(at))), at) for at in ([0.5], [0.5], [0.1, 0.9])]
-        with pytest.raises(InputError, match=r"Fold 1 .*: 2\), and fold 3 .*: 3\), which cannot be put"):
+        quantiles = [
+            cg.from_quantiles(np.zeros((2, len(at))), at)
+            for at in ([0.5], [0.5], [0.1, 0.9])
+        ]
+        with pytest.raises(
+            InputError, match=r"Fold 1 .*: 2\), and fold 3 .*: 3\), which cannot be put"
+        ):
             join([(np.arange(2 * k, 2 * k + 2), law) for k, law in enumerate(quantiles)])
 
 
@@ -358,22 +390,31 @@ class TestWhatMayFit:
 
     def test_random_states_come_from_the_rng(self):
         forest = RandomForestRegressor(n_estimators=3)
-        one, two = (cg.crossfit(cg.fits.sklearn(forest, cv=2), X, Y, folds=3, rng=1) for _ in range(2))
+        one, two = (
+            cg.crossfit(cg.fits.sklearn(forest, cv=2), X, Y, folds=3, rng=1)
+            for _ in range(2)
+        )
         np.testing.assert_array_equal(one.score(Y), two.score(Y))
 
     def test_a_formula(self):
         frame = pd.DataFrame(X, columns=["a", "b"])
-        law = cg.crossfit(lambda x, y: smf.ols("y ~ a + b", x.assign(y=y)).fit(), frame, Y, **GIVEN)
+        law = cg.crossfit(
+            lambda x, y: smf.ols("y ~ a + b", x.assign(y=y)).fit(), frame, Y, **GIVEN
+        )
         mean = law.mean_std()[0][:, 0]
-        np.testing.assert_allclose(mean, cg.crossfit(cg.fits.ols(), X, Y, **GIVEN).mean_std()[0][:, 0])
+        np.testing.assert_allclose(
+            mean, cg.crossfit(cg.fits.ols(), X, Y, **GIVEN).mean_std()[0][:, 0]
+        )
 
     def test_scikit_learn_is_not_imported_for_other_fits(self):
         code = (
-            "import sys, numpy as np, condgof as cg\n"
-            "x = np.arange(30.0); law = cg.crossfit(cg.fits.ols(), x, x + np.sin(x), rng=0)\n"
-            "print(law.rows, 'sklearn' in sys.modules)"
+            "import sys, numpy as np, condgof as cg\nx = np.arange(30.0); law ="
+            " cg.crossfit(cg.fits.ols(), x, x + np.sin(x), rng=0)\nprint(law.rows,"
+            " 'sklearn' in sys.modules)"
         )
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         assert run.stdout.split() == ["30", "False"]
 
 
@@ -400,7 +441,8 @@ class TestErrors:
             return cg.fits.ols()(x, y)
 
         with pytest.raises(
-            InputError, match=r"Fold \d of 3 \(60 rows to fit, 30 held out\) failed: ZeroDiv"
+            InputError,
+            match=r"Fold \d of 3 \(60 rows to fit, 30 held out\) failed: ZeroDiv",
         ):
             cg.crossfit(fit, X, Y, **GIVEN)
         with pytest.raises(InputError, match="2 rows cannot tell 3 coefficients"):
@@ -417,7 +459,10 @@ class TestErrors:
             (LinearRegression, "got the class LinearRegression"),
             (3, "fit must be a function"),
             (cg.fits.ols, r"call it first: ols\(\.\.\.\)"),
-            (lambda x, y: (np.zeros(30), np.ones(30)), "fit returned predictions for 30 rows"),
+            (
+                lambda x, y: (np.zeros(30), np.ones(30)),
+                "fit returned predictions for 30 rows",
+            ),
             (lambda x, y: "model", "Cannot make a model of str"),
         ],
     )
@@ -429,7 +474,9 @@ class TestErrors:
         with pytest.raises(ShapeError, match="x has 90 rows and y has 89"):
             cg.crossfit(cg.fits.ols(), X, Y[:-1])
         with pytest.raises(NonFiniteError, match="groups has missing values"):
-            cg.crossfit(cg.fits.ols(), X, Y, groups=np.where(np.arange(N) == 3, np.nan, 1.0))
+            cg.crossfit(
+                cg.fits.ols(), X, Y, groups=np.where(np.arange(N) == 3, np.nan, 1.0)
+            )
 
 
 def test_level_of_least_squares():
@@ -448,7 +495,9 @@ def test_a_wrong_family_is_found():
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, 300)
     y = x + 0.5 * x**2 + rng.normal(size=300)
-    assert cg.adaptive(cg.crossfit(cg.fits.ols(), x, y, rng=0), x, y, n_boot=200, rng=0).reject()
+    assert cg.adaptive(
+        cg.crossfit(cg.fits.ols(), x, y, rng=0), x, y, n_boot=200, rng=0
+    ).reject()
 
 
 class TestOutOfFoldLawsAreNoFunctionsOfX:

@@ -54,7 +54,11 @@ def test_models(name):
     x = X[:, :1] if name == "grades" else X
     model = MODELS[name]
     check_law(
-        model, x, needs=("sample", "log_prob"), most=600 if name == "geometric" else 250, draws=2000
+        model,
+        x,
+        needs=("sample", "log_prob"),
+        most=600 if name == "geometric" else 250,
+        draws=2000,
     )
 
 
@@ -89,7 +93,9 @@ class TestCounts:
         np.testing.assert_allclose(ours(x).cdf(y), theirs.cdf(y), atol=1e-8)
         np.testing.assert_allclose(ours(x).cdf(y + 0.5), theirs.cdf(y), atol=1e-8)
         mean, std = ours(n=1).mean_std()
-        np.testing.assert_allclose([mean[0, 0], std[0, 0]], [theirs.mean(), theirs.std()], atol=1e-7)
+        np.testing.assert_allclose(
+            [mean[0, 0], std[0, 0]], [theirs.mean(), theirs.std()], atol=1e-7
+        )
         assert (ours(np.zeros(1)).log_prob(np.array([0.5])) == -np.inf).all()
 
     def test_closed_forms_of_scipy(self):
@@ -108,7 +114,11 @@ class TestCounts:
         scale = np.sqrt(location)
         p = cell_probabilities(model._cdf, location, scale)
         np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
-        y = np.arange(0, 200.0) if level < 10 else np.round(location.mean() + np.arange(-99.0, 99.0))
+        y = (
+            np.arange(0, 200.0)
+            if level < 10
+            else np.round(location.mean() + np.arange(-99.0, 99.0))
+        )
         for i in range(n):
             cells = cell_of(standardised(y, location[i], scale[i]))
             pmf = stats.poisson.pmf(y, location[i])
@@ -148,7 +158,9 @@ class TestCounts:
     def test_a_continuous_score_is_refused(self):
         with pytest.raises(
             UnsupportedModelError,
-            match=r"has no score .it is of a discrete y, .* Tests that can take it: adaptive",
+            match=(
+                r"has no score .it is of a discrete y, .* Tests that can take it: adaptive"
+            ),
         ):
             cg.scores(Poisson(1.0), X, np.ones(40))
         with pytest.raises(InputError, match="standardize='cdf' is for a continuous y"):
@@ -164,7 +176,10 @@ class TestProbabilities:
         P[0, 0] += 0.0  # the caller's stays writeable
 
     def test_two_classes_from_one_column(self):
-        one, two = cg.probabilities(P[:, 0]), cg.probabilities(np.column_stack([1 - P[:, 0], P[:, 0]]))
+        one, two = (
+            cg.probabilities(P[:, 0]),
+            cg.probabilities(np.column_stack([1 - P[:, 0], P[:, 0]])),
+        )
         y = RNG.integers(0, 2, 40)
         assert cg.kcsd(one, X, y, rng=0).pvalue == cg.kcsd(two, X, y, rng=0).pvalue
 
@@ -204,26 +219,41 @@ class TestProbabilities:
 
     def test_booleans(self):
         y = RNG.random(40) < 0.5
-        a, b = (cg.kcsd(cg.probabilities(P[:, 0], c), X, y, rng=0) for c in (None, [False, True]))
+        a, b = (
+            cg.kcsd(cg.probabilities(P[:, 0], c), X, y, rng=0)
+            for c in (None, [False, True])
+        )
         assert a.pvalue == b.pvalue
 
     def test_missing_text(self):
         y = ["a", "b"] * 20
         y[3] = None
-        with pytest.raises(NonFiniteError, match="missing values in 1 of 40 rows, the first in row 3"):
+        with pytest.raises(
+            NonFiniteError, match="missing values in 1 of 40 rows, the first in row 3"
+        ):
             cg.kcsd(cg.probabilities(P[:, 0], ["a", "b"]), X, np.array(y, dtype=object))
 
     @pytest.mark.parametrize(
         ("classes", "y", "error", "message"),
         [
-            (None, np.full(40, 3), InputError, "not among the classes in 40 of 40 rows.*That is 3"),
+            (
+                None,
+                np.full(40, 3),
+                InputError,
+                "not among the classes in 40 of 40 rows.*That is 3",
+            ),
             (
                 ["a", "b", "c"],
                 np.zeros(40),
                 InputTypeError,
                 "y holds numbers, and the classes are called",
             ),
-            (None, np.full(40, "a"), InputTypeError, "y holds text, and the classes are the numbers"),
+            (
+                None,
+                np.full(40, "a"),
+                InputTypeError,
+                "y holds text, and the classes are the numbers",
+            ),
             (["a", "b", "c"], np.full(40, "d"), InputError, "row 0 .*'d'.*'a', 'b', 'c'"),
             (None, np.zeros((40, 2)), ShapeError, "one column of y"),
         ],
@@ -237,7 +267,12 @@ class TestProbabilities:
         [
             (P * 2, None, InputError, "row 0 .* has the sum 2"),
             (-P, None, InputError, "must hold probabilities"),
-            (np.where(np.arange(40)[:, None] == 7, np.nan, P), None, NonFiniteError, "row 7"),
+            (
+                np.where(np.arange(40)[:, None] == 7, np.nan, P),
+                None,
+                NonFiniteError,
+                "row 7",
+            ),
             (P[:, :1], None, ShapeError, "K ≥ 2"),
             (P[None], None, ShapeError, r"got \(1, 40, 3\)"),
             (P, ["a", "b"], ShapeError, "2 classes for 3 columns"),
@@ -269,15 +304,23 @@ class TestProbabilities:
 
     def test_a_model_that_knows_nothing(self):
         y = RNG.integers(0, 3, 40)
-        for null in ("wild", "multinomial"):  # the log-probability is constant, and says nothing
+        for null in (
+            "wild",
+            "multinomial",
+        ):  # the log-probability is constant, and says nothing
             assert (
-                cg.adaptive(cg.probabilities(np.full((40, 3), 1 / 3)), X, y, rng=0, null=null).pvalue > 0
+                cg.adaptive(
+                    cg.probabilities(np.full((40, 3), 1 / 3)), X, y, rng=0, null=null
+                ).pvalue
+                > 0
             )
 
     def test_order_brings_moments(self):
         assert not cg.probabilities(P).can("mean_std")
         assert not cg.probabilities(P, ["a", "b", "c"]).can("cdf")
-        with pytest.raises(UnsupportedModelError, match="without an order have no mean_std"):
+        with pytest.raises(
+            UnsupportedModelError, match="without an order have no mean_std"
+        ):
             cg.probabilities(P).mean_std()
         mean, std = cg.probabilities(P, [1, 2, 3], ordered=True).mean_std()
         np.testing.assert_allclose(mean[:, 0], P @ [1, 2, 3])
@@ -351,12 +394,16 @@ class TestRatios:
             found = cg.from_ratio(ratio)(x).residuals(y, PLAIN)
             k = np.arange(found.outcomes.probabilities.shape[1])
             assert (found.outcomes.start == 0).all()
-            np.testing.assert_allclose(found.outcomes.probabilities, law(x[:, None]).pmf(k), atol=1e-8)
+            np.testing.assert_allclose(
+                found.outcomes.probabilities, law(x[:, None]).pmf(k), atol=1e-8
+            )
             own = found.outcomes.of(found.outcomes.observed)
             np.testing.assert_allclose(own, found.values, atol=1e-12)
             total = np.zeros_like(found.values)
             for code in k:
-                total += found.outcomes.probabilities[:, [code]] * found.outcomes.of(np.full(20, code))
+                total += found.outcomes.probabilities[:, [code]] * found.outcomes.of(
+                    np.full(20, code)
+                )
             assert np.abs(total).max() < 1e-7
 
     def test_location_and_scale(self):
@@ -372,7 +419,9 @@ class TestRatios:
         x = RNG.normal(size=60)
         y = RNG.poisson(np.exp(x))
         by_ratio = cg.from_ratio(lambda y, x: np.exp(x) / (y + 1))
-        by_log = cg.from_log_prob(lambda y, x: y * x - gammaln(y + 1) + 5.0, support="counts")
+        by_log = cg.from_log_prob(
+            lambda y, x: y * x - gammaln(y + 1) + 5.0, support="counts"
+        )
         a, b = (cg.adaptive(m, x, y, rng=0, engine=1) for m in (by_ratio, by_log))
         assert a.pvalue == b.pvalue
         assert a.statistic == pytest.approx(b.statistic, rel=1e-6)
@@ -398,9 +447,24 @@ class TestRatios:
         ("ratio", "y", "error", "message"),
         [
             (lambda y, x: -np.ones(40), np.arange(40), InputError, "not negative"),
-            (lambda y, x: np.ones((40, 2)), np.arange(40), ShapeError, "one number for each row"),
-            (lambda y, x: np.full(40, np.nan), np.arange(40), NonFiniteError, "not a number in 40"),
-            (lambda y, x: 2.0 + 0 * y, np.arange(40), NumericalError, "do not fall below 1"),
+            (
+                lambda y, x: np.ones((40, 2)),
+                np.arange(40),
+                ShapeError,
+                "one number for each row",
+            ),
+            (
+                lambda y, x: np.full(40, np.nan),
+                np.arange(40),
+                NonFiniteError,
+                "not a number in 40",
+            ),
+            (
+                lambda y, x: 2.0 + 0 * y,
+                np.arange(40),
+                NumericalError,
+                "do not fall below 1",
+            ),
             (
                 lambda y, x: (y < 3) / (y + 1.0),
                 np.arange(40),
@@ -454,8 +518,16 @@ def test_labels_of_any_container(y, classes):
 @pytest.mark.parametrize(
     ("y", "error", "match"),
     [
-        (np.array([0, 1, None, 0, 1, 0, 1, 1], dtype=object), NonFiniteError, "1 of 8 rows.*row 2"),
-        (np.array(["a", 1] * 4, dtype=object), InputTypeError, r"object \(int and str\), neither"),
+        (
+            np.array([0, 1, None, 0, 1, 0, 1, 1], dtype=object),
+            NonFiniteError,
+            "1 of 8 rows.*row 2",
+        ),
+        (
+            np.array(["a", 1] * 4, dtype=object),
+            InputTypeError,
+            r"object \(int and str\), neither",
+        ),
         (
             FLAGS + 1,
             InputError,

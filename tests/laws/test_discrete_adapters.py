@@ -80,7 +80,9 @@ class TestSklearn:
                 return np.full((len(x), 3), 1 / 3)
 
         assert 0 < cg.adaptive(Own(), NEW, NAMES[:24], rng=0).pvalue <= 1
-        with pytest.raises(InputError, match="scikit-learn failed: ValueError: X has 1 features"):
+        with pytest.raises(
+            InputError, match="scikit-learn failed: ValueError: X has 1 features"
+        ):
             cg.adaptive(LogisticRegression().fit(X, CLASSES), NEW[:, :1], CLASSES[:24])
         Own.predict_proba = lambda self, x: np.ones((3, 3)) / 3
         with pytest.raises(ShapeError, match="has 3 rows for 24 rows of x"):
@@ -95,16 +97,30 @@ class TestStatsmodels:
         ("make", "kind"),
         [
             (lambda: sm.GLM(COUNTS, E, sm.families.Poisson()).fit(), Poisson),
-            (lambda: sm.GLM(COUNTS, E, sm.families.NegativeBinomial(alpha=0.7)).fit(), NegativeBinomial),
-            (lambda: sm.GLM(BINARY, E, sm.families.Binomial()).fit(), Probabilities),
-            (lambda: sm.Poisson(COUNTS, E).fit(disp=0), Poisson),
-            (lambda: sm.NegativeBinomial(COUNTS + CLASSES, E).fit(disp=0), NegativeBinomial),
             (
-                lambda: sm.NegativeBinomial(COUNTS + CLASSES, E, loglike_method="nb1").fit(disp=0),
+                lambda: sm.GLM(COUNTS, E, sm.families.NegativeBinomial(alpha=0.7)).fit(),
                 NegativeBinomial,
             ),
-            (lambda: sm.ZeroInflatedPoisson(COUNTS, E).fit(disp=0, maxiter=200), ZeroInflatedPoisson),
-            (lambda: sm.GeneralizedPoisson(COUNTS, E).fit(disp=0, maxiter=200), ScipyCounts),
+            (lambda: sm.GLM(BINARY, E, sm.families.Binomial()).fit(), Probabilities),
+            (lambda: sm.Poisson(COUNTS, E).fit(disp=0), Poisson),
+            (
+                lambda: sm.NegativeBinomial(COUNTS + CLASSES, E).fit(disp=0),
+                NegativeBinomial,
+            ),
+            (
+                lambda: sm.NegativeBinomial(COUNTS + CLASSES, E, loglike_method="nb1").fit(
+                    disp=0
+                ),
+                NegativeBinomial,
+            ),
+            (
+                lambda: sm.ZeroInflatedPoisson(COUNTS, E).fit(disp=0, maxiter=200),
+                ZeroInflatedPoisson,
+            ),
+            (
+                lambda: sm.GeneralizedPoisson(COUNTS, E).fit(disp=0, maxiter=200),
+                ScipyCounts,
+            ),
             (lambda: sm.Logit(BINARY, E).fit(disp=0), Probabilities),
             (lambda: sm.Probit(BINARY, E).fit(disp=0), Probabilities),
             (lambda: sm.MNLogit(CLASSES, E).fit(disp=0), Probabilities),
@@ -156,7 +172,9 @@ class TestStatsmodels:
         frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=COUNTS)
         new = pd.DataFrame(NEW, columns=["a", "b"])
         y = COUNTS[:24]
-        wanted = cg.kcsd(sm.Poisson(COUNTS, E).fit(disp=0), NEW_E, y, kernel_x=cg.Gaussian(1.0), rng=0)
+        wanted = cg.kcsd(
+            sm.Poisson(COUNTS, E).fit(disp=0), NEW_E, y, kernel_x=cg.Gaussian(1.0), rng=0
+        )
         for results in (
             smf.poisson("y ~ a + b", frame).fit(disp=0),
             smf.glm("y ~ a + b", frame, family=sm.families.Poisson()).fit(),
@@ -167,7 +185,9 @@ class TestStatsmodels:
     def test_trials_offset_and_exposure(self):
         trials = RNG.integers(1, 9, 150)
         won = RNG.binomial(trials, 1 / (1 + np.exp(-ETA)))
-        results = sm.GLM(np.column_stack([won, trials - won]), E, sm.families.Binomial()).fit()
+        results = sm.GLM(
+            np.column_stack([won, trials - won]), E, sm.families.Binomial()
+        ).fit()
         with pytest.raises(InputError, match="fitted with trials"):
             cg.as_model(results)
         model = cg.from_statsmodels(results, trials=trials[:24])
@@ -209,23 +229,37 @@ class TestOtherZeros:
         theirs = np.asarray(results.predict(NEW_E, which="prob", y_values=values, **given))
         own = np.column_stack([np.exp(law.log_prob(np.full(24, k))) for k in values])
         np.testing.assert_allclose(own, theirs, atol=1e-12)
-        np.testing.assert_allclose(law.cdf_grid(values), np.cumsum(theirs, axis=1), atol=1e-10)
+        np.testing.assert_allclose(
+            law.cdf_grid(values), np.cumsum(theirs, axis=1), atol=1e-10
+        )
 
     @pytest.mark.parametrize(
         ("make", "options", "kind"),
         [
             (count_model.ZeroInflatedPoisson, {}, ZeroInflatedPoisson),
             (count_model.ZeroInflatedPoisson, {"inflation": "probit"}, ZeroInflatedPoisson),
-            (count_model.ZeroInflatedNegativeBinomialP, {"p": 2}, ZeroInflatedNegativeBinomial),
-            (count_model.ZeroInflatedNegativeBinomialP, {"p": 1}, ZeroInflatedNegativeBinomial),
+            (
+                count_model.ZeroInflatedNegativeBinomialP,
+                {"p": 2},
+                ZeroInflatedNegativeBinomial,
+            ),
+            (
+                count_model.ZeroInflatedNegativeBinomialP,
+                {"p": 1},
+                ZeroInflatedNegativeBinomial,
+            ),
             (count_model.ZeroInflatedGeneralizedPoisson, {}, ScipyCounts),
         ],
     )
     def test_zero_inflated(self, make, options, kind):
-        fitted = quietly(make(self.Y, self.E, exog_infl=self.Z, offset=0.3 * self.E[:, 1], **options))
+        fitted = quietly(
+            make(self.Y, self.E, exog_infl=self.Z, offset=0.3 * self.E[:, 1], **options)
+        )
         with pytest.raises(InputError, match="fitted with offset"):
             cg.as_model(fitted)
-        with pytest.raises(InputError, match=r"exog_infl=\.\.\.\), an array or a function of x"):
+        with pytest.raises(
+            InputError, match=r"exog_infl=\.\.\.\), an array or a function of x"
+        ):
             cg.from_statsmodels(fitted, offset=self.OFFSET)
         model = cg.from_statsmodels(fitted, offset=self.OFFSET, exog_infl=self.NEW_Z)
         assert model.rows == 24
@@ -240,7 +274,9 @@ class TestOtherZeros:
 
     def test_exog_infl_by_function(self):
         frame, new = (pd.DataFrame(x, columns=["c", "a", "b"]) for x in (self.E, NEW_E))
-        fitted = quietly(sm.ZeroInflatedNegativeBinomialP(self.Y, frame, exog_infl=frame[["c", "a"]]))
+        fitted = quietly(
+            sm.ZeroInflatedNegativeBinomialP(self.Y, frame, exog_infl=frame[["c", "a"]])
+        )
         wanted = cg.from_statsmodels(fitted, exog_infl=self.NEW_Z)(new).mean_std()
         model = cg.from_statsmodels(fitted, exog_infl=lambda x: x[["c", "a"]])
         assert model.rows is None
@@ -271,7 +307,9 @@ class TestOtherZeros:
         ],
     )
     def test_hurdles(self, options, kind, zerodist):
-        fitted = quietly(truncated_model.HurdleCountModel(self.Y, self.E, zerodist=zerodist, **options))
+        fitted = quietly(
+            truncated_model.HurdleCountModel(self.Y, self.E, zerodist=zerodist, **options)
+        )
         law = cg.as_model(fitted)(NEW_E)
         assert isinstance(law, kind)
         self.check(fitted, law)
@@ -280,8 +318,16 @@ class TestOtherZeros:
         ("make", "options", "kind"),
         [
             (truncated_model.TruncatedLFPoisson, {}, HurdlePoisson),
-            (truncated_model.TruncatedLFNegativeBinomialP, {"p": 1}, HurdleNegativeBinomial),
-            (truncated_model.TruncatedLFNegativeBinomialP, {"p": 2}, HurdleNegativeBinomial),
+            (
+                truncated_model.TruncatedLFNegativeBinomialP,
+                {"p": 1},
+                HurdleNegativeBinomial,
+            ),
+            (
+                truncated_model.TruncatedLFNegativeBinomialP,
+                {"p": 2},
+                HurdleNegativeBinomial,
+            ),
         ],
     )
     def test_truncated(self, make, options, kind):
@@ -299,16 +345,21 @@ class TestOtherZeros:
             (truncated_model.TruncatedLFGeneralizedPoisson, {}),
         ):
             with pytest.raises(
-                UnsupportedModelError, match=rf"{make.__name__} of statsmodels.*from_log_prob"
+                UnsupportedModelError,
+                match=rf"{make.__name__} of statsmodels.*from_log_prob",
             ):
                 cg.as_model(quietly(make(self.Y, self.E, **options)))
-        weighted = sm.GLM(COUNTS, E, sm.families.Poisson(), var_weights=np.linspace(1, 2, 150)).fit()
+        weighted = sm.GLM(
+            COUNTS, E, sm.families.Poisson(), var_weights=np.linspace(1, 2, 150)
+        ).fit()
         with pytest.raises(UnsupportedModelError, match="var_weights is no distribution"):
             cg.as_model(weighted)
 
 
 class TestSkpro:
-    @pytest.mark.parametrize("name", ["Poisson", "NegativeBinomial", "Binomial", "Geometric"])
+    @pytest.mark.parametrize(
+        "name", ["Poisson", "NegativeBinomial", "Binomial", "Geometric"]
+    )
     def test_distributions(self, name):
         import skpro.distributions as distr
 
@@ -342,9 +393,13 @@ class TestNGBoost:
         from ngboost import NGBClassifier
         from ngboost.distns import k_categorical
 
-        fitted = NGBClassifier(Dist=k_categorical(3), n_estimators=4, verbose=False).fit(X, CLASSES)
+        fitted = NGBClassifier(Dist=k_categorical(3), n_estimators=4, verbose=False).fit(
+            X, CLASSES
+        )
         check_law(cg.as_model(fitted), NEW)
-        np.testing.assert_allclose(cg.as_model(fitted)(NEW).values, fitted.predict_proba(NEW))
+        np.testing.assert_allclose(
+            cg.as_model(fitted)(NEW).values, fitted.predict_proba(NEW)
+        )
         check_law(cg.as_model(fitted.pred_dist(NEW)), NEW)
 
     def test_counts(self):

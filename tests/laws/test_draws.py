@@ -35,7 +35,9 @@ def test_the_rank_of_one_of_m_plus_one_equal_chances_is_uniform():
         places.append(cg.from_draws(rest).pit(candidates[:, k]))
     places = np.sort(np.stack(places), axis=0)
     v = places[0] * (M + 1)
-    np.testing.assert_allclose(places, (np.arange(M + 1)[:, None] + v) / (M + 1), rtol=1e-12)
+    np.testing.assert_allclose(
+        places, (np.arange(M + 1)[:, None] + v) / (M + 1), rtol=1e-12
+    )
 
 
 def test_ties_are_broken_at_random_and_evenly():
@@ -55,14 +57,18 @@ def test_step_cdf_quantiles_moments_and_sampler():
     law = cg.from_draws(DRAWS)
     np.testing.assert_allclose(law.cdf(Y), (Y[:, None] >= DRAWS).mean(axis=1))
     np.testing.assert_allclose(law.sf(Y), (Y[:, None] < DRAWS).mean(axis=1))
-    np.testing.assert_allclose(law.cdf_grid(Y[:4]), (DRAWS[:, :, None] <= Y[:4]).mean(axis=1))
+    np.testing.assert_allclose(
+        law.cdf_grid(Y[:4]), (DRAWS[:, :, None] <= Y[:4]).mean(axis=1)
+    )
     np.testing.assert_allclose(law.quantile([0.5])[:, 0], np.sort(DRAWS, axis=1)[:, 9])
     np.testing.assert_allclose(law.mean_std()[1][:, 0], DRAWS.std(axis=1, ddof=1))
     drawn = law.sample(np.random.default_rng(0))
     assert (drawn == DRAWS).any(axis=1).all()
 
 
-@pytest.mark.parametrize(("draws", "y"), [("f8", "f8"), ("f4", "f8"), ("f8", "f4"), ("f4", "f4")])
+@pytest.mark.parametrize(
+    ("draws", "y"), [("f8", "f8"), ("f4", "f8"), ("f8", "f4"), ("f4", "f4")]
+)
 def test_single_precision_keeps_ties(draws, y):
     """0.1 in single precision is not 0.1: ties of rounded data would all fall to one side."""
     rng = np.random.default_rng(0)
@@ -70,8 +76,12 @@ def test_single_precision_keeps_ties(draws, y):
     law = cg.from_draws(values.astype(draws))
     np.testing.assert_array_equal(law.pit(seen.astype(y)), cg.from_draws(values).pit(seen))
     table = np.sort(values[:, :3], axis=1)
-    quantiles = cg.from_quantiles(table.astype(draws), [0.2, 0.5, 0.9]).codes(seen.astype(y))
-    np.testing.assert_array_equal(quantiles, cg.from_quantiles(table, [0.2, 0.5, 0.9]).codes(seen))
+    quantiles = cg.from_quantiles(table.astype(draws), [0.2, 0.5, 0.9]).codes(
+        seen.astype(y)
+    )
+    np.testing.assert_array_equal(
+        quantiles, cg.from_quantiles(table, [0.2, 0.5, 0.9]).codes(seen)
+    )
     ends = cg.from_intervals(table[:, 0].astype(draws), table[:, 2].astype(draws), 0.7)
     inside = (table[:, 0] <= seen) & (seen <= table[:, 2])
     np.testing.assert_array_equal(ends.codes(seen.astype(y)) == 0, inside)
@@ -124,7 +134,9 @@ def test_arviz_agrees_on_the_share_of_draws():
     )
     weights = xr.zeros_like(tree["log_likelihood"]["y"]) - np.log(18)
     shape = xr.zeros_like(tree["observed_data"]["y"])
-    theirs = azs.loo_pit(tree, var_names=["y"], log_weights={"y": weights}, pareto_k={"y": shape})["y"]
+    theirs = azs.loo_pit(
+        tree, var_names=["y"], log_weights={"y": weights}, pareto_k={"y": shape}
+    )["y"]
     ours = cg.as_model(tree)
     np.testing.assert_allclose(ours.cdf(Y), theirs.to_numpy(), rtol=0, atol=1e-12)
     assert np.abs(ours.pit(Y) - theirs.to_numpy()).max() <= 1 / 19
@@ -145,7 +157,9 @@ def test_several_columns_whatever_their_order_among_the_draws():
     draws = RNG.normal(size=(N, 12, 2)) + X[:, None, None]
     y = RNG.normal(size=(N, 2)) + X[:, None]
     plain = cg.kcsd(cg.from_draws(draws), X, y, rng=0, n_boot=9)
-    other = cg.kcsd(cg.from_draws(draws[:, ::-1] * [1.0, 8.0]), X, y * [1.0, 8.0], rng=0, n_boot=9)
+    other = cg.kcsd(
+        cg.from_draws(draws[:, ::-1] * [1.0, 8.0]), X, y * [1.0, 8.0], rng=0, n_boot=9
+    )
     assert plain.statistic == pytest.approx(other.statistic, rel=1e-9)
 
 
@@ -177,7 +191,9 @@ def test_cells_between_quantiles(seed, count):
         low, high = (table[i] < y[i]).sum(), (table[i] <= y[i]).sum()
         assert codes[i] == low if high <= low + 1 else low <= codes[i] < high
     assert law.shares.sum() == pytest.approx(1.0)
-    np.testing.assert_array_equal(law.take(np.array([3, 3])).codes(y[[3, 3]]), codes[[3, 3]])
+    np.testing.assert_array_equal(
+        law.take(np.array([3, 3])).codes(y[[3, 3]]), codes[[3, 3]]
+    )
 
 
 def test_an_atom_is_spread_over_the_cells_that_end_there():
@@ -185,16 +201,22 @@ def test_an_atom_is_spread_over_the_cells_that_end_there():
     rng = np.random.default_rng(0)
     n, levels = 20_000, np.arange(1, 10) / 10
     y = np.where(rng.random(n) < 0.3, 0.0, rng.exponential(size=n))
-    table = np.tile(np.maximum(-np.log((1 - levels) / 0.7), 0.0), (n, 1))  # 0 up to the level 0.3
+    table = np.tile(
+        np.maximum(-np.log((1 - levels) / 0.7), 0.0), (n, 1)
+    )  # 0 up to the level 0.3
     counts = np.bincount(cg.from_quantiles(table, levels).codes(y), minlength=10)
     assert stats.chisquare(counts, np.full(10, n / 10)).pvalue > 1e-4
 
 
 def test_intervals_count_their_ends():
     law = cg.from_intervals([[0.0, -1.0]] * 5, [[1.0, 2.0]] * 5, [0.5, 0.9])
-    np.testing.assert_array_equal(law.codes(np.array([0.0, 1.0, -1.0, 2.0, 2.1])), [0, 0, 1, 1, 2])
+    np.testing.assert_array_equal(
+        law.codes(np.array([0.0, 1.0, -1.0, 2.0, 2.1])), [0, 0, 1, 1, 2]
+    )
     half = cg.from_intervals(np.full(5, -np.inf), np.zeros(5), 0.9)
-    np.testing.assert_array_equal(half.codes(np.array([-1e9, 0.0, 0.1, -1.0, 3.0])), [0, 0, 1, 0, 1])
+    np.testing.assert_array_equal(
+        half.codes(np.array([-1e9, 0.0, 0.1, -1.0, 3.0])), [0, 0, 1, 0, 1]
+    )
 
 
 def test_conformal_intervals_of_mapie_are_told_where_they_fail():
@@ -211,7 +233,9 @@ def test_conformal_intervals_of_mapie_are_told_where_they_fail():
     mapie = SplitConformalRegressor(LinearRegression(), confidence_level=0.9, prefit=False)
     mapie.fit(x[:1000], y[:1000]).conformalize(x[1000:], y[1000:])
     _, ends = mapie.predict_interval(x_new)
-    report = cg.check(cg.from_intervals(ends[:, 0, 0], ends[:, 1, 0], 0.9), x_new, y_new, rng=1)
+    report = cg.check(
+        cg.from_intervals(ends[:, 0, 0], ends[:, 1, 0], 0.9), x_new, y_new, rng=1
+    )
     assert report.result.reject(0.01)
     under = [one for one in report.slices if one.findings[0].estimate < 0.87]
     assert under

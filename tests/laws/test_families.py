@@ -32,7 +32,10 @@ SHARES = np.exp(THREE) / np.exp(THREE).sum(axis=1, keepdims=True)
 FAMILIES = {
     "normal": (Normal, {"mean": A, "std": SPREAD}),
     "normal-2d": (Normal, {"mean": X, "std": PAIR}),
-    "normal-cov": (Normal, {"mean": X, "cov": PAIR[:, :1, None] * np.array([[2.0, 0.6], [0.6, 1.0]])}),
+    "normal-cov": (
+        Normal,
+        {"mean": X, "cov": PAIR[:, :1, None] * np.array([[2.0, 0.6], [0.6, 1.0]])},
+    ),
     "mixture": (NormalMixture, {"weights": SHARES, "means": THREE, "stds": 0.3 + THREE**2}),
     "mixture-2d": (
         NormalMixture,
@@ -79,7 +82,9 @@ def test_bound_to_rows(family):
     model = make(**parameters)
     assert model.rows == N
     needs = ("score", "log_prob", "sample", "mean_std", "normal_scores")
-    check_law(model, X, needs=needs, step=1e-5 if make is Laplace else 1e-3)  # which has a kink
+    check_law(
+        model, X, needs=needs, step=1e-5 if make is Laplace else 1e-3
+    )  # which has a kink
     assert all(np.array_equal(kept[name], parameters[name]) for name in kept)
 
 
@@ -115,7 +120,9 @@ SCIPY = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Error in function boost")  # of SciPy's quantiles of Beta
+@pytest.mark.filterwarnings(
+    "ignore:Error in function boost"
+)  # of SciPy's quantiles of Beta
 @pytest.mark.parametrize("name", SCIPY)
 def test_agrees_with_scipy(name):
     model, truth = SCIPY[name]
@@ -124,7 +131,9 @@ def test_agrees_with_scipy(name):
     np.testing.assert_allclose(model.log_prob(y), truth.logpdf(y), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model.cdf(y), truth.cdf(y), rtol=1e-10)
     np.testing.assert_allclose(model.sf(y), truth.sf(y), rtol=1e-10)
-    np.testing.assert_allclose(model.normal_scores(y)[:, 0], stats.norm.ppf(truth.cdf(y)), atol=1e-9)
+    np.testing.assert_allclose(
+        model.normal_scores(y)[:, 0], stats.norm.ppf(truth.cdf(y)), atol=1e-9
+    )
     if name != "student":  # which has them only for df > 2
         mean, std = model(n=1).mean_std()
         np.testing.assert_allclose([mean[0, 0], std[0, 0]], [truth.mean(), truth.std()])
@@ -168,11 +177,15 @@ def test_draws_never_touch_the_ends():
 
 def test_parameters_are_checked():
     y = np.array([0.5, 0.6])
-    with pytest.raises(InputError, match="shape must be positive, and is not in 2 of 2 rows"):
+    with pytest.raises(
+        InputError, match="shape must be positive, and is not in 2 of 2 rows"
+    ):
         Gamma(shape=-1.0, scale=1.0).score(y)
     with pytest.raises(InputError, match="rate must be positive"):
         Exponential(rate=[0.0]).log_prob(y)
-    with pytest.raises(InputError, match="high − low must be positive, and is not in 1 of 2 rows"):
+    with pytest.raises(
+        InputError, match="high − low must be positive, and is not in 1 of 2 rows"
+    ):
         Uniform([0.0, 1.0], [1.0, 0.5]).score(y)
     with pytest.raises(InputError, match="Gamma needs exactly one of scale= and rate="):
         Gamma(shape=2.0)
@@ -186,7 +199,9 @@ def test_parameters_are_checked():
         Gamma([1.0, 2.0], scale=[1.0, 1.0, 1.0])
     with pytest.raises(ShapeError, match="y has 2 rows, and the law of Laplace has 3"):
         Laplace(loc=np.zeros(3)).score(y)
-    with pytest.raises(InputError, match=r"Gamma takes the parameters shape=, \[scale=\], .*'k'"):
+    with pytest.raises(
+        InputError, match=r"Gamma takes the parameters shape=, \[scale=\], .*'k'"
+    ):
         Gamma(k=2.0)
 
 

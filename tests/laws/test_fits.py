@@ -40,7 +40,9 @@ def test_ols_is_that_of_statsmodels(sample):
     mean, std = model(x).mean_std()
     np.testing.assert_allclose(mean[:, 0], theirs.fittedvalues)
     np.testing.assert_allclose(std, np.sqrt(theirs.scale))
-    np.testing.assert_allclose(cg.scores(model, x, y), cg.scores(theirs, sm.add_constant(x), y))
+    np.testing.assert_allclose(
+        cg.scores(model, x, y), cg.scores(theirs, sm.add_constant(x), y)
+    )
 
 
 @pytest.mark.parametrize("frame", [mixed, lambda x: pl.from_pandas(mixed(x))])
@@ -59,7 +61,9 @@ def test_levels_are_matched_by_name(sample):
     x, y = sample
     model = cg.fits.ols()(mixed(x), y)
     whole, part = model(mixed(x)).mean_std()[0], model(mixed(x, [2, 5, 8])).mean_std()[0]
-    np.testing.assert_allclose(part, whole[[2, 5, 8]])  # blue alone: its level is not the first here
+    np.testing.assert_allclose(
+        part, whole[[2, 5, 8]]
+    )  # blue alone: its level is not the first here
     with pytest.raises(InputError, match="'pink' is not a level"):
         model(mixed(x).assign(kind="pink")).mean_std()
     with pytest.raises(InputError, match="must hold text"):
@@ -74,7 +78,9 @@ def test_collinear_columns_count_once(sample):
     plain = cg.fits.ols()(x, y)
     np.testing.assert_allclose(doubled.covariance, plain.covariance)
     np.testing.assert_allclose(
-        doubled(np.column_stack([x, x[:, 0]])).mean_std()[0], plain(x).mean_std()[0], rtol=1e-8
+        doubled(np.column_stack([x, x[:, 0]])).mean_std()[0],
+        plain(x).mean_std()[0],
+        rtol=1e-8,
     )
 
 
@@ -122,7 +128,8 @@ def test_what_linear_fits_refuse(sample):
         cg.fits.ols()(x[:3], y[:3])
     with pytest.raises(InputError, match="y must have shape"):
         cg.fits.ols()(x, y[:50])
-    # Two points of their own column: their variance falls to 0, and the likelihood has no maximum.
+    # Two points of their own column: their variance falls to 0, and the likelihood has no
+    # maximum.
     alone = np.zeros(120)
     alone[:2] = 1.0
     with pytest.raises(NumericalError, match=r"not converged|residuals"):
@@ -193,7 +200,9 @@ def test_random_states_come_from_the_rng(sample):
     fit = cg.fits.sklearn(RandomForestRegressor(n_estimators=3))
     np.random.seed(0)
     state = np.random.get_state()[1].copy()
-    one, two, other = (fit(x, y, rng=np.random.default_rng(s))(x).mean_std()[0] for s in (1, 1, 2))
+    one, two, other = (
+        fit(x, y, rng=np.random.default_rng(s))(x).mean_std()[0] for s in (1, 1, 2)
+    )
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other)
     np.testing.assert_array_equal(np.random.get_state()[1], state)
@@ -209,7 +218,9 @@ def test_classifiers_are_fitted_to_labels(sample, text):
     np.testing.assert_allclose(model(x).values, theirs.predict_proba(x))
 
 
-@pytest.mark.parametrize("family", ["poisson", "binomial", sm.families.NegativeBinomial(alpha=0.5)])
+@pytest.mark.parametrize(
+    "family", ["poisson", "binomial", sm.families.NegativeBinomial(alpha=0.5)]
+)
 def test_glms_of_a_discrete_y(sample, family):
     x, y = sample
     counts = (y > 2) * 1.0 if family == "binomial" else np.floor(np.exp(0.2 * y))
@@ -242,7 +253,8 @@ def test_fits_pickle_and_serve_in_composite(sample, fit):
     x, y = sample
     again = pickle.loads(pickle.dumps(fit))
     one, two = (
-        cg.composite(f, x, y, statistic="kcsd", n_boot=5, rng=0, engine=1).pvalue for f in (fit, again)
+        cg.composite(f, x, y, statistic="kcsd", n_boot=5, rng=0, engine=1).pvalue
+        for f in (fit, again)
     )
     assert one == two
 
@@ -250,7 +262,11 @@ def test_fits_pickle_and_serve_in_composite(sample, fit):
 @pytest.mark.parametrize(
     ("family", "bad", "match"),
     [
-        ("gamma", -0.5, "outside the support of Gamma.* in 1 of 20 rows, the first in row 3"),
+        (
+            "gamma",
+            -0.5,
+            "outside the support of Gamma.* in 1 of 20 rows, the first in row 3",
+        ),
         ("inverse_gaussian", 0.0, "outside the support of InverseGaussian"),
         ("poisson", -1.0, "outside the support of Poisson"),
         ("binomial", 2.0, "labels that are not among the classes in 1 of 20 rows"),
@@ -260,4 +276,6 @@ def test_a_y_that_a_family_cannot_have_is_refused(family, bad, match):
     y = np.tile([1.0, 0.5 if family.startswith(("gamma", "inverse")) else 0.0], 10)
     y[3] = bad
     with pytest.raises(InputError, match=match):
-        cg.composite(cg.fits.glm(family), np.arange(20.0), y, statistic="kcsd", n_boot=5, rng=0)
+        cg.composite(
+            cg.fits.glm(family), np.arange(20.0), y, statistic="kcsd", n_boot=5, rng=0
+        )

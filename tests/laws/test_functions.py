@@ -7,7 +7,13 @@ import pytest
 from scipy import stats
 
 import condgof as cg
-from condgof.errors import DerivativeError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    DerivativeError,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+)
 from condgof.laws._functions import call_density, differentiate
 from condgof.laws._library import named_method
 
@@ -18,19 +24,25 @@ Y = np.sin(X) + 0.3 * np.cos(17 * X)
 def test_parameters_named_x_and_y_cannot_be_swapped():
     expected = X - Y
     for function in (lambda y, x: x - y, lambda x, y: x - y, lambda *, x, y: x - y):
-        np.testing.assert_array_equal(cg.scores(cg.from_score(function), X, Y)[:, 0], expected)
+        np.testing.assert_array_equal(
+            cg.scores(cg.from_score(function), X, Y)[:, 0], expected
+        )
     np.testing.assert_array_equal(
         cg.scores(cg.from_score(lambda a, b: b - a), X, Y)[:, 0],
         expected,  # by position: (y, x)
     )
 
     for function in (lambda x, target: x - target, lambda covariate, y: covariate - y):
-        np.testing.assert_array_equal(cg.scores(cg.from_score(function), X, Y)[:, 0], expected)
+        np.testing.assert_array_equal(
+            cg.scores(cg.from_score(function), X, Y)[:, 0], expected
+        )
 
     def with_default(y, x, scale=1.0):
         return (x - y) / scale
 
-    np.testing.assert_array_equal(cg.scores(cg.from_score(with_default), X, Y)[:, 0], expected)
+    np.testing.assert_array_equal(
+        cg.scores(cg.from_score(with_default), X, Y)[:, 0], expected
+    )
 
 
 def test_any_way_to_write_the_parameters():
@@ -51,8 +63,20 @@ def test_any_way_to_write_the_parameters():
             return X - y
 
     partial = functools.partial(lambda scale, y, x: (x - y) / scale, 1.0)
-    lambdas = [lambda X, y: X - y, lambda *both: both[1] - both[0], np.vectorize(lambda y, x: x - y)]
-    for function in (x_only_by_position, rest, options, everything, Called(), partial, *lambdas):
+    lambdas = [
+        lambda X, y: X - y,
+        lambda *both: both[1] - both[0],
+        np.vectorize(lambda y, x: x - y),
+    ]
+    for function in (
+        x_only_by_position,
+        rest,
+        options,
+        everything,
+        Called(),
+        partial,
+        *lambdas,
+    ):
         got = cg.scores(cg.from_score(function), X, Y)[:, 0]
         np.testing.assert_array_equal(got, X - Y, err_msg=str(function))
 
@@ -80,16 +104,22 @@ def test_a_function_of_y_alone_serves_the_unconditional_tests():
     result = cg.ksd(cg.from_score(lambda y: -y), Y, n_boot=10, rng=0)
     same = cg.ksd(cg.from_score(lambda value: -value), Y, n_boot=10, rng=0)
     assert (
-        result.statistic == same.statistic == cg.ksd(cg.from_scores(-Y), Y, n_boot=10, rng=0).statistic
+        result.statistic
+        == same.statistic
+        == cg.ksd(cg.from_scores(-Y), Y, n_boot=10, rng=0).statistic
     )
     log_density = cg.from_log_prob(lambda y: -0.5 * y**2)
-    assert cg.ksd(log_density, Y, n_boot=10, rng=0).statistic == pytest.approx(result.statistic)
+    assert cg.ksd(log_density, Y, n_boot=10, rng=0).statistic == pytest.approx(
+        result.statistic
+    )
 
 
 def test_scores_need_no_sample_that_could_be_tested():
     """Scores along y at a single x are an ordinary thing to ask for."""
     model = cg.models.Normal(mean=lambda x: x, std=1.0)
-    np.testing.assert_array_equal(cg.scores(model, [1.0, 1.0], [0.0, 2.0])[:, 0], [1.0, -1.0])
+    np.testing.assert_array_equal(
+        cg.scores(model, [1.0, 1.0], [0.0, 2.0])[:, 0], [1.0, -1.0]
+    )
 
 
 def test_models_get_x_and_y_in_the_users_shape():
@@ -112,7 +142,9 @@ def test_scores_of_a_wrong_shape(shape):
 
 def test_scores_for_two_columns_must_have_two():
     y = np.column_stack([Y, Y**2])
-    with pytest.raises(ShapeError, match=r"scores must have shape \(40, 2\), .* got \(40,\)"):
+    with pytest.raises(
+        ShapeError, match=r"scores must have shape \(40, 2\), .* got \(40,\)"
+    ):
         cg.scores(cg.from_scores(np.zeros(40)), X, y)
 
 
@@ -121,7 +153,9 @@ def test_a_model_that_returns_nan():
         return np.where(y > 0.5, np.nan, -y)
 
     bad = np.flatnonzero(Y > 0.5)
-    with pytest.raises(NonFiniteError, match=f"in {len(bad)} of 40 rows, the first in row {bad[0]}"):
+    with pytest.raises(
+        NonFiniteError, match=f"in {len(bad)} of 40 rows, the first in row {bad[0]}"
+    ):
         cg.scores(cg.from_score(score), X, Y)
 
 
@@ -136,9 +170,13 @@ class TestLogProb:
     def test_several_columns(self, rng):
         y = rng.normal(size=(30, 3))
         x = rng.normal(size=(30, 2))
-        truth = cg.models.Normal(mean=lambda x: x.sum(axis=1)[:, None] * np.ones(3), std=0.5)
+        truth = cg.models.Normal(
+            mean=lambda x: x.sum(axis=1)[:, None] * np.ones(3), std=0.5
+        )
         model = cg.from_log_prob(lambda y, x: truth(x).log_prob(y))
-        np.testing.assert_allclose(cg.scores(model, x, y), truth(x).score(y), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            cg.scores(model, x, y), truth(x).score(y), rtol=1e-8, atol=1e-8
+        )
 
     def test_much_narrower_than_the_spread_of_y(self):
         model = cg.from_log_prob(lambda y, x: -0.5 * ((y - np.sin(x)) / 1e-2) ** 2)
@@ -150,7 +188,9 @@ class TestLogProb:
         truth = cg.models.StudentT(df=2.0, loc=lambda x: x)
         y = X + np.random.default_rng(0).standard_t(2, size=40)
         model = cg.from_log_prob(lambda y, x: truth(x).log_prob(y))
-        np.testing.assert_allclose(cg.scores(model, X, y), truth(X).score(y), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(
+            cg.scores(model, X, y), truth(X).score(y), rtol=1e-7, atol=1e-9
+        )
 
     def test_an_outlier_does_not_spoil_the_other_rows(self):
         truth = cg.models.StudentT(df=2.0, loc=lambda x: x)
@@ -158,13 +198,18 @@ class TestLogProb:
         for case in (truth, modes):
             y = Y.copy()
             y[3] = 1e6
-            got = cg.scores(cg.from_log_prob(lambda y, x, case=case: case(x).log_prob(y)), X, y)
+            got = cg.scores(
+                cg.from_log_prob(lambda y, x, case=case: case(x).log_prob(y)), X, y
+            )
             np.testing.assert_allclose(got, case(X).score(y), rtol=1e-6, atol=1e-6)
 
     def test_results_tell_the_error(self):
         model = cg.from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)
         assert 0 < cg.kcsd(model, X, Y, n_boot=5, rng=0).details["score_error"] < 1e-9
-        assert "score_error" not in cg.kcsd(cg.from_scores(X - Y), X, Y, n_boot=5, rng=0).details
+        assert (
+            "score_error"
+            not in cg.kcsd(cg.from_scores(X - Y), X, Y, n_boot=5, rng=0).details
+        )
 
     def test_a_noisy_log_density_is_refused(self):
         noise = np.random.default_rng(0)
@@ -189,7 +234,9 @@ class TestLogProb:
             cg.scores(cg.from_log_prob(log_prob), X, Y)
 
     def test_the_wrong_shape(self):
-        with pytest.raises(ShapeError, match=r"shape \(40, 1\) or \(40,\), one number for each row"):
+        with pytest.raises(
+            ShapeError, match=r"shape \(40, 1\) or \(40,\), one number for each row"
+        ):
             cg.scores(cg.from_log_prob(lambda y, x: np.zeros((40, 40))), X, Y)
 
     def test_bad_options(self):

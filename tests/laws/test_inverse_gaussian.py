@@ -12,7 +12,9 @@ X = np.random.default_rng(0).normal(size=(40, 2))
 
 def test_conformance():
     full = ("score", "log_prob", "cdf", "sample", "mean_std")
-    model = InverseGaussian(mean=lambda x: np.exp(0.5 * x[:, 0]), shape=2.0, loc=lambda x: x[:, 1])
+    model = InverseGaussian(
+        mean=lambda x: np.exp(0.5 * x[:, 0]), shape=2.0, loc=lambda x: x[:, 1]
+    )
     check_law(model, X, needs=full)
     two = InverseGaussian(mean=lambda x: 1.0 + 0 * x, shape=lambda x: np.exp(x))
     check_law(two, X, needs=("score", "sample"))

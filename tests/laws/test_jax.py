@@ -36,8 +36,16 @@ def width(x, i=0):
 
 #: name → (x → distribution, of all rows or of one; d_y; abilities that it must have)
 FAMILIES = {
-    "normal": (lambda x: dist.Normal(x[..., 0], width(x)), 1, {"cdf", "marginals", "mean_std"}),
-    "normal-2": (lambda x: dist.Normal(x, 1.0).to_event(1), 2, {"normal_scores", "marginals"}),
+    "normal": (
+        lambda x: dist.Normal(x[..., 0], width(x)),
+        1,
+        {"cdf", "marginals", "mean_std"},
+    ),
+    "normal-2": (
+        lambda x: dist.Normal(x, 1.0).to_event(1),
+        2,
+        {"normal_scores", "marginals"},
+    ),
     "multivariate": (
         lambda x: dist.MultivariateNormal(x, jnp.array([[2.0, 0.6], [0.6, 1.0]])),
         2,
@@ -48,8 +56,16 @@ FAMILIES = {
         1,
         {"cdf", "normal_scores", "marginals"},
     ),
-    "student": (lambda x: dist.StudentT(5.0, x[..., 0], width(x, 1)), 1, {"cdf", "normal_scores"}),
-    "logistic": (lambda x: dist.Logistic(x[..., 0], width(x)), 1, {"cdf", "sample", "mean_std"}),
+    "student": (
+        lambda x: dist.StudentT(5.0, x[..., 0], width(x, 1)),
+        1,
+        {"cdf", "normal_scores"},
+    ),
+    "logistic": (
+        lambda x: dist.Logistic(x[..., 0], width(x)),
+        1,
+        {"cdf", "sample", "mean_std"},
+    ),
     "affine": (
         lambda x: dist.TransformedDistribution(
             dist.Normal(x[..., 0], 1.0), dist.transforms.AffineTransform(1.0, -2.0)
@@ -70,8 +86,11 @@ FAMILIES = {
 def test_conformance(name, per_row):
     make, _, abilities = FAMILIES[name]
     model = cg.from_jax(make, per_row=per_row)
-    # Every other number of rows is compiled anew: few of them, and the tests on one family only.
-    check_law(model, X[:12], needs=abilities, snapshot=state, tests=name == "logistic", **SINGLE)
+    # Every other number of rows is compiled anew: few of them, and the tests on one family
+    # only.
+    check_law(
+        model, X[:12], needs=abilities, snapshot=state, tests=name == "logistic", **SINGLE
+    )
 
 
 @pytest.mark.parametrize("name", ["mixture"])
@@ -88,7 +107,10 @@ def test_values_are_those_of_the_library(name):
     wanted = jax.grad(log_prob)(jnp.asarray(y))
     np.testing.assert_allclose(model(X).score(y), wanted, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
-        model(X).log_prob(y), made.log_prob(jnp.asarray(y.reshape(shape))), rtol=1e-4, atol=1e-5
+        model(X).log_prob(y),
+        made.log_prob(jnp.asarray(y.reshape(shape))),
+        rtol=1e-4,
+        atol=1e-5,
     )
 
 
@@ -134,7 +156,9 @@ class TestOneRowOrMany:
         with pytest.raises(InputError, match=r"the two disagree.*per_row=True.*jax.vmap"):
             cg.from_log_prob(log_prob, backend="jax")(x).score(X[:, 1])
         mapped = cg.from_log_prob(jax.vmap(log_prob), backend="jax")
-        np.testing.assert_allclose(mapped(x).score(X[:, 1])[:, 0], X[:, 0] - X[:, 1], rtol=1e-4)
+        np.testing.assert_allclose(
+            mapped(x).score(X[:, 1])[:, 0], X[:, 0] - X[:, 1], rtol=1e-4
+        )
         for per_row, wanted in ((True, x[:, 0]), (False, x[0, 0])):
             model = cg.from_jax(lambda x: dist.Laplace(x[0], 1.0), per_row=per_row)
             if per_row:
@@ -155,7 +179,9 @@ class TestOneRowOrMany:
 
     def test_neither(self):
         with pytest.raises(ShapeError, match=r"one number for each row"):
-            cg.from_log_prob(lambda y, x: jnp.zeros((7, 7)), backend="jax")(X).score(X[:, 0])
+            cg.from_log_prob(lambda y, x: jnp.zeros((7, 7)), backend="jax")(X).score(
+                X[:, 0]
+            )
 
     def test_an_unconditional_density(self):
         model = cg.from_log_prob(lambda y: -0.5 * y**2, backend="jax")
@@ -177,7 +203,9 @@ def test_flowjax():
     made = flow(2)
     model = cg.as_model(made)
     y = model(X).sample(np.random.default_rng(0))
-    np.testing.assert_allclose(model(X).log_prob(y), made.log_prob(y, X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        model(X).log_prob(y), made.log_prob(y, X), rtol=1e-4, atol=1e-5
+    )
     assert model(X).first.abilities == {"normal_scores", "sample"}
     wanted = jax.grad(lambda y: made.log_prob(y, X).sum())(jnp.asarray(y))
     np.testing.assert_allclose(model(X).score(y), wanted, rtol=1e-3, atol=1e-4)
@@ -205,7 +233,8 @@ def test_single_precision_against_a_closed_form():
     for model in (
         cg.from_jax(lambda x: dist.StudentT(4.0, x[:, 0], width(x))),
         cg.from_log_prob(
-            lambda y, x: -2.5 * jnp.log1p(((y - x[:, 0]) / width(x)) ** 2 / 4), backend="jax"
+            lambda y, x: -2.5 * jnp.log1p(((y - x[:, 0]) / width(x)) ** 2 / 4),
+            backend="jax",
         ),
     ):
         assert np.abs(model(X).score(y) - truth).max() <= 1e-5 * np.abs(truth).max()
@@ -247,7 +276,9 @@ LOC = jnp.asarray(X[:, 0])
         dist.Logistic(LOC, 1.0),
         dist.Logistic(LOC[:, None], 1.0).to_event(1),
         dist.LogNormal(LOC, 0.5),
-        dist.MixtureSameFamily(dist.Categorical(logits=jnp.zeros((N, 2))), dist.Logistic(X, 1.0)),
+        dist.MixtureSameFamily(
+            dist.Categorical(logits=jnp.zeros((N, 2))), dist.Logistic(X, 1.0)
+        ),
         dist.Poisson(jnp.exp(LOC)),
     ],
     ids=lambda made: type(made).__name__,
@@ -266,12 +297,20 @@ def test_a_batch_is_the_law_of_its_rows(made):
 
 
 def test_refused():
-    with pytest.raises(UnsupportedModelError, match="a discrete distribution that is not known here"):
-        cg.kcsd(cg.from_jax(lambda x: dist.ZeroInflatedPoisson(0.2, jnp.exp(x[:, 0]))), X, X[:, 0])
+    with pytest.raises(
+        UnsupportedModelError, match="a discrete distribution that is not known here"
+    ):
+        cg.kcsd(
+            cg.from_jax(lambda x: dist.ZeroInflatedPoisson(0.2, jnp.exp(x[:, 0]))),
+            X,
+            X[:, 0],
+        )
     steps = cg.from_log_prob(lambda y, x: jnp.floor(y), backend="jax")
     with pytest.raises(DerivativeError, match="flat at every row"):
         steps(X).score(X[:, 0])
-    mixing = cg.from_log_prob(lambda y, x: -((y - y.mean()) ** 2 + 0 * x[:, 0]), backend="jax")
+    mixing = cg.from_log_prob(
+        lambda y, x: -((y - y.mean()) ** 2 + 0 * x[:, 0]), backend="jax"
+    )
     with pytest.raises(InputError, match=r"beside it|disagree"):
         mixing(X).score(X[:, 0])
 
@@ -283,7 +322,9 @@ def model_of(x):
 def test_models_can_be_sent_to_workers():
     model = cg.from_jax(model_of)
     wanted = model(X).score(X[:, 1])
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model))(X).score(X[:, 1]), wanted)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model))(X).score(X[:, 1]), wanted
+    )
 
 
 def eta(x):
@@ -291,7 +332,9 @@ def eta(x):
 
 
 DISCRETE = {
-    "categorical": lambda x: dist.Categorical(logits=jnp.stack([eta(x), -eta(x), 0 * eta(x)], -1)),
+    "categorical": lambda x: dist.Categorical(
+        logits=jnp.stack([eta(x), -eta(x), 0 * eta(x)], -1)
+    ),
     "bernoulli": lambda x: dist.Bernoulli(logits=eta(x)),
     "poisson": lambda x: dist.Poisson(jnp.exp(eta(x))),
     "negative-binomial": lambda x: dist.NegativeBinomial2(jnp.exp(eta(x)), 3.0),
@@ -332,6 +375,10 @@ class TestCompiled:
 
     def test_two_rows_do_not_tell_of_others(self):
         """One row of x[0] is the first of its columns, and of its rows."""
-        model = cg.from_log_prob(lambda y, x: -0.5 * jnp.sum((y - x[:1]) ** 2), backend="jax")
+        model = cg.from_log_prob(
+            lambda y, x: -0.5 * jnp.sum((y - x[:1]) ** 2), backend="jax"
+        )
         assert model(X[:1]).score(X[:1, 1]).shape == (1, 1)
-        np.testing.assert_allclose(model(X).score(X[:, 1])[:, 0], X[:, 0] - X[:, 1], rtol=1e-4)
+        np.testing.assert_allclose(
+            model(X).score(X[:, 1])[:, 0], X[:, 0] - X[:, 1], rtol=1e-4
+        )

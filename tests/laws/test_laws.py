@@ -21,7 +21,11 @@ def samples(draw):
     n = draw(st.integers(3, 40))
     d_x, d_y = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    x, y, s = rng.normal(size=(n, d_x)), rng.normal(size=(n, d_y)), rng.normal(size=(n, d_y))
+    x, y, s = (
+        rng.normal(size=(n, d_x)),
+        rng.normal(size=(n, d_y)),
+        rng.normal(size=(n, d_y)),
+    )
     if draw(st.booleans()):  # ties, as in real data
         x, y = np.round(x, 1), np.round(y, 1)
         x[0] += 1.0
@@ -51,7 +55,9 @@ def test_symmetric_and_positive_semi_definite(operator):
     size = np.abs(matrix).max()
     np.testing.assert_allclose(matrix, matrix.T, rtol=0, atol=1e-12 * size)
     assert np.linalg.eigvalsh((matrix + matrix.T) / 2).min() > -1e-10 * size * operator.n
-    np.testing.assert_allclose(np.diag(matrix), operator.diag(), rtol=1e-9, atol=1e-12 * size)
+    np.testing.assert_allclose(
+        np.diag(matrix), operator.diag(), rtol=1e-9, atol=1e-12 * size
+    )
 
 
 @given(operators(), st.integers(1, 50), st.integers(1, 4))
@@ -80,7 +86,9 @@ def test_units_do_not_matter_with_median_bandwidths(sample, shift, scale):
     """Scores in other units of y are divided by the unit, and the statistic by its square."""
     x, y, s = sample
     plain = cg.kcsd(cg.from_scores(s), x, y, n_boot=30, rng=0)
-    other = cg.kcsd(cg.from_scores(s / scale), 3 * x - shift, scale * y + shift, n_boot=30, rng=0)
+    other = cg.kcsd(
+        cg.from_scores(s / scale), 3 * x - shift, scale * y + shift, n_boot=30, rng=0
+    )
     size = np.abs(plain.null_distribution).max() + abs(plain.statistic)
     tolerance = 1e-9 * (1 + abs(shift) / scale)
     assert other.statistic * scale**2 == pytest.approx(
@@ -100,7 +108,9 @@ def test_witness_is_never_negative_and_fscd_is_its_mean(sample):
         x,
         y,
         s,
-        FiniteLocations(CovariateKernel((OnColumns(cg.Gaussian(1.0), tuple(range(x.shape[1]))),)), v),
+        FiniteLocations(
+            CovariateKernel((OnColumns(cg.Gaussian(1.0), tuple(range(x.shape[1]))),)), v
+        ),
         cg.IMQ(1.0),
     )
     whole = result.statistic * (n - 1) + operator.diag().sum() / y.shape[1]
@@ -109,7 +119,9 @@ def test_witness_is_never_negative_and_fscd_is_its_mean(sample):
 
 TRUTHS = {
     "normal": cg.models.Normal(mean=lambda x: x[:, 0], std=lambda x: 1 + x[:, 0] ** 2),
-    "normal-2d": cg.models.Normal(mean=lambda x: np.column_stack([x, -x]), cov=[[1.0, 0.5], [0.5, 2.0]]),
+    "normal-2d": cg.models.Normal(
+        mean=lambda x: np.column_stack([x, -x]), cov=[[1.0, 0.5], [0.5, 2.0]]
+    ),
     "mixture": cg.models.NormalMixture([0.3, 0.7], [-2.0, 1.0], [0.5, 1.0]),
     "student": cg.models.StudentT(df=4.0, loc=lambda x: x[:, 0]),
 }

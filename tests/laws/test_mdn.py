@@ -77,7 +77,9 @@ class TestArchitecture:
     def test_layers_are_those_of_the_papers_tables(self):
         networks = build_networks(Sizes(2, 2, 20), np.random.default_rng(0))
         norm = ["Linear", "BatchNorm1d", "ReLU"]
-        kinds = {name: [type(layer).__name__ for layer in net] for name, net in networks.items()}
+        kinds = {
+            name: [type(layer).__name__ for layer in net] for name, net in networks.items()
+        }
         assert kinds == {
             "weights": [*norm, *norm, "Linear"],
             "means": [*norm, "Linear", "BatchNorm1d", "Linear"],
@@ -100,7 +102,9 @@ class TestArchitecture:
         assert not networks.training
         with torch.no_grad():
             for name in networks:
-                np.testing.assert_allclose(model.network(name, z.numpy()), networks[name](z), atol=1e-10)
+                np.testing.assert_allclose(
+                    model.network(name, z.numpy()), networks[name](z), atol=1e-10
+                )
 
 
 class TestClosedForms:
@@ -110,7 +114,9 @@ class TestClosedForms:
         z_y.requires_grad_()
         loss = mean_nll(to_torch(model), z_x, z_y) * len(x)
         (slope,) = torch.autograd.grad(loss, z_y)
-        np.testing.assert_allclose(model(x).score(y), -slope.numpy() / model.y_scale, rtol=1e-8)
+        np.testing.assert_allclose(
+            model(x).score(y), -slope.numpy() / model.y_scale, rtol=1e-8
+        )
         total = -loss.item() - len(x) * np.log(model.y_scale).sum()
         assert model(x).log_prob(y).sum() == pytest.approx(total, rel=1e-10)
 
@@ -148,7 +154,9 @@ class TestClosedForms:
         _, std = model(x).mean_std()
         chol = model(x).location_scale()[1]
         np.testing.assert_allclose(np.sqrt(np.diagonal(cov, axis1=1, axis2=2)), std)
-        np.testing.assert_allclose(chol @ chol.transpose(0, 2, 1), cov, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            chol @ chol.transpose(0, 2, 1), cov, rtol=1e-9, atol=1e-12
+        )
         draws = model(np.repeat(x[:1], 20_000, axis=0)).sample(np.random.default_rng(0))
         scale = np.outer(std[0], std[0])
         np.testing.assert_allclose((np.cov(draws.T) - cov[0]) / scale, 0.0, atol=0.05)
@@ -179,14 +187,18 @@ class TestClosedForms:
         assert [a.shape for a in model(x).marginals(y)] == [(n, d_y)] * 3
         assert model.rows is None
         if d_y == 1:
-            np.testing.assert_array_equal(model(x[:, None]).score(y[:, None]), model(x).score(y))
+            np.testing.assert_array_equal(
+                model(x[:, None]).score(y[:, None]), model(x).score(y)
+            )
             assert model(x).cdf(y).shape == (n,)
 
     def test_far_from_the_data_it_stays_finite(self, fitted):
         model, x, y = fitted
         far = model.x_shift + 1e6 * model.x_scale * np.ones((3, 1))
         assert np.isfinite(model(far).log_prob(y[:3])).all()
-        assert np.isfinite(model(x[:3]).score(y[:3] + 1e6 * np.ravel(model.y_scale)[-1])).all()
+        assert np.isfinite(
+            model(x[:3]).score(y[:3] + 1e6 * np.ravel(model.y_scale)[-1])
+        ).all()
 
 
 class TestBatches:
@@ -234,7 +246,11 @@ print((peak() - before) / arrays)
 """
         env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=env,
         )
         assert float(run.stdout) < 1.1
 
@@ -256,7 +272,10 @@ class TestTraining:
         assert loss[1] > loss[0] + 0.3
         assert loss[1] > loss[2] - 0.15
         # and the tests tell the two apart, on rows that neither has seen
-        effect = [cg.kcsd(m, new_x, new_y, standardize="cdf", n_boot=50, rng=0) for m in (single, model)]
+        effect = [
+            cg.kcsd(m, new_x, new_y, standardize="cdf", n_boot=50, rng=0)
+            for m in (single, model)
+        ]
         assert effect[0].statistic > 10 * effect[1].statistic
         assert effect[0].reject()
 
@@ -291,14 +310,28 @@ class TestTraining:
     def test_early_stopping_keeps_the_best_weights(self):
         x, y = folded(120, np.random.default_rng(5))
         model = fit_mdn(
-            x, y, components=10, epochs=400, batch_size=30, learning_rate=0.01, patience=5, rng=0
+            x,
+            y,
+            components=10,
+            epochs=400,
+            batch_size=30,
+            learning_rate=0.01,
+            patience=5,
+            rng=0,
         )
         losses = model.history.validation
         best = int(np.argmin(losses)) + 1
         assert model.history.best_epoch == best < 395
         assert len(losses) == len(model.history.train) == best + 5
         longer = fit_mdn(
-            x, y, components=10, epochs=best, batch_size=30, learning_rate=0.01, patience=5, rng=0
+            x,
+            y,
+            components=10,
+            epochs=best,
+            batch_size=30,
+            learning_rate=0.01,
+            patience=5,
+            rng=0,
         )
         np.testing.assert_array_equal(longer(x).score(y), model(x).score(y))
 
@@ -306,7 +339,9 @@ class TestTraining:
         model, x, y = one
         order = cg.sample.Seed.of(0).stream(cg.sample.Use.SPLIT).permutation(400)[:40]
         loss = -model(x[order]).log_prob(y[order]).mean()
-        assert model.history.validation[model.history.best_epoch - 1] == pytest.approx(loss, abs=1e-4)
+        assert model.history.validation[model.history.best_epoch - 1] == pytest.approx(
+            loss, abs=1e-4
+        )
 
     def test_without_validation_all_epochs_run(self, one):
         _, x, y = one
@@ -322,7 +357,10 @@ class TestTraining:
 
     def test_minibatches_never_have_a_single_row(self):
         x, y = folded(12, np.random.default_rng(0))
-        assert fit_mdn(x, y, components=1, epochs=1, batch_size=10, rng=0).history.best_epoch == 1
+        assert (
+            fit_mdn(x, y, components=1, epochs=1, batch_size=10, rng=0).history.best_epoch
+            == 1
+        )
 
     def test_a_constant_column_of_x_does_no_harm(self, one):
         _, x, y = one
@@ -396,7 +434,11 @@ class TestFiles:
         model.save(tmp_path / "model.safetensors")
         again = MDN.load(str(tmp_path / "model.safetensors"))
         np.testing.assert_array_equal(again(x).score(y), model(x).score(y))
-        assert (again.sizes, again.history, again.x_names) == (model.sizes, model.history, model.x_names)
+        assert (again.sizes, again.history, again.x_names) == (
+            model.sizes,
+            model.history,
+            model.x_names,
+        )
         assert os.listdir(tmp_path) == ["model.safetensors"]
 
     def test_the_file_is_what_the_format_says(self, one, tmp_path):
@@ -423,7 +465,9 @@ class TestFiles:
         (tmp_path / "a").write_bytes(pickle.dumps(Malicious()))
         torch.save(Malicious(), tmp_path / "b")
         for name in "ab":
-            with pytest.raises(InputError, match="not a mixture density network that condgof saved"):
+            with pytest.raises(
+                InputError, match="not a mixture density network that condgof saved"
+            ):
                 MDN.load(tmp_path / name)
         assert not (tmp_path / "owned").exists()
 
@@ -431,16 +475,28 @@ class TestFiles:
     def test_a_cut_file(self, one, tmp_path, keep):
         one[0].save(tmp_path / "m")
         data = (tmp_path / "m").read_bytes()
-        (tmp_path / "m").write_bytes(data[: keep if isinstance(keep, int) else int(keep * len(data))])
-        with pytest.raises(InputError, match="not a mixture density network that condgof saved"):
+        (tmp_path / "m").write_bytes(
+            data[: keep if isinstance(keep, int) else int(keep * len(data))]
+        )
+        with pytest.raises(
+            InputError, match="not a mixture density network that condgof saved"
+        ):
             MDN.load(tmp_path / "m")
 
     @pytest.mark.parametrize(
         ("old", "new", "why"),
         [
             (b"condgof.models.mdn/1", b"condgof.models.mdn/9", "its format is"),
-            (b'\\"components\\": 3', b'\\"components\\": 4', r"should be .*'shape': \[4, 64\]"),
-            (b"means.linear1.weight", b"means.linear7.weight", "means.linear7.weight is .*should be"),
+            (
+                b'\\"components\\": 3',
+                b'\\"components\\": 4',
+                r"should be .*'shape': \[4, 64\]",
+            ),
+            (
+                b"means.linear1.weight",
+                b"means.linear7.weight",
+                "means.linear7.weight is .*should be",
+            ),
             (b'"F64"', b'"F32"', "'F32'.* should be .*'F64'"),
             (b'"shape": [128]', b'"shape": [129]', r"\[129\].* should be .*\[128\]"),
             (b'\\"d_y\\": 1', b'\\"d_y\\": 0', "d_y must be at least 1, got 0"),
@@ -457,11 +513,15 @@ class TestFiles:
     def test_a_failed_write_leaves_the_old_file(self, one, tmp_path, monkeypatch):
         model, x, y = one
         model.save(tmp_path / "m")
-        monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        monkeypatch.setattr(
+            os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full"))
+        )
         with pytest.raises(OSError, match="full"):
             model.save(tmp_path / "m")
         assert os.listdir(tmp_path) == ["m"]
-        np.testing.assert_array_equal(MDN.load(tmp_path / "m")(x).score(y), model(x).score(y))
+        np.testing.assert_array_equal(
+            MDN.load(tmp_path / "m")(x).score(y), model(x).score(y)
+        )
 
     def test_a_header_never_makes_more_numbers_than_the_file_holds(self, one, tmp_path):
         """Arrays that share bytes, or claim more than there are, are refused before any is made."""
@@ -476,7 +536,9 @@ class TestFiles:
             "big is .* should be": {
                 "big": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}
             },
-            "odd is .* should be": {"odd": {"dtype": "F64", "shape": [-1, -8], "data_offsets": [0, 64]}},
+            "odd is .* should be": {
+                "odd": {"dtype": "F64", "shape": [-1, -8], "data_offsets": [0, 64]}
+            },
         }
         for why, more in claims.items():
             text = json.dumps({**header, **more}).encode()
@@ -494,7 +556,9 @@ class TestFiles:
         one[0].save(tmp_path / "m")
         data = (tmp_path / "m").read_bytes()
         (tmp_path / "m").write_bytes(data[:-8] + np.array([np.nan]).tobytes())
-        with pytest.raises(InputError, match=r"damaged .*y_scale has numbers that are not finite"):
+        with pytest.raises(
+            InputError, match=r"damaged .*y_scale has numbers that are not finite"
+        ):
             MDN.load(tmp_path / "m")
 
     def test_a_fitted_model_needs_no_torch(self, one, tmp_path):
@@ -507,6 +571,8 @@ class TestFiles:
             "try: cg.models.mdn.fit_mdn(np.arange(20.0), np.arange(20.0))\n"
             "except ImportError as error: print(error)\n"
         )
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         assert run.stdout.startswith("(3, 1)\n")
         assert "pip install 'condgof[torch]'" in run.stdout

@@ -30,7 +30,10 @@ MODELS = {
         Normal(mean=[[0.0, 1.0]], cov=lambda x: COV * (1 + x[:, 0] ** 2)[:, None, None]),
         2,
     ),
-    "mixture": (NormalMixture(mixing, lambda x: np.column_stack([x[:, 0], -x[:, 1]]), [0.5, 2.0]), 1),
+    "mixture": (
+        NormalMixture(mixing, lambda x: np.column_stack([x[:, 0], -x[:, 1]]), [0.5, 2.0]),
+        1,
+    ),
     "mixture-2d": (NormalMixture([0.3, 0.7], [[[0.0, 1.0], [2.0, -1.0]]], 1.5), 2),
     "student": (StudentT(df=4, loc=lambda x: x[:, 0], scale=lambda x: 1 + x[:, 1] ** 2), 1),
     "student-2d": (StudentT(df=[[3.0, 8.0]], loc=lambda x: x, scale=1.0), 2),
@@ -130,13 +133,17 @@ def test_bad_parameters(rng):
         Normal(mean=0.0, cov=-COV)(x).score(x)
     with pytest.raises(ShapeError, match="cov must be a matrix"):
         Normal(mean=0.0, cov=2.0)(x).score(y)
-    with pytest.raises(ShapeError, match=r"mean must have shape \(4, 1\) or \(4,\), got \(4, 4\)"):
+    with pytest.raises(
+        ShapeError, match=r"mean must have shape \(4, 1\) or \(4,\), got \(4, 4\)"
+    ):
         Normal(mean=lambda x: np.zeros((4, 4)), std=1.0)(x).score(y)
     with pytest.raises(ShapeError, match=r"bound to 3 rows and the sample has 4"):
         Normal(mean=np.zeros(3), std=1.0)(x)
     with pytest.raises(ShapeError, match=r"y has 4 rows, and the law of Normal has 3"):
         Normal(mean=np.zeros(3), std=1.0).score(y)
-    with pytest.raises(InputTypeError, match=r"mean of Normal hold one row .* evaluate the function"):
+    with pytest.raises(
+        InputTypeError, match=r"mean of Normal hold one row .* evaluate the function"
+    ):
         Normal(mean=np.zeros(4), std=lambda x: 1.0 + x[:, 0] ** 2)
     with pytest.raises(InputTypeError, match=r"Normal is a model: call it with x"):
         Normal(mean=lambda x: x, std=1.0).score(y)
@@ -212,7 +219,8 @@ class TestAsModel:
                 return np.zeros((3, 1))
 
         with pytest.raises(
-            UnsupportedModelError, match=r"OnlySampler has no score. Tests that can take it: mmd"
+            UnsupportedModelError,
+            match=r"OnlySampler has no score. Tests that can take it: mmd",
         ):
             cg.scores(OnlySampler(), [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
         with pytest.raises(UnsupportedModelError, match=r"Nothing has no score. No test"):

@@ -52,7 +52,9 @@ FAMILIES = {
 
 
 def fit(family, y, **options):
-    return NGBRegressor(Dist=family, n_estimators=8, verbose=False, random_state=0, **options).fit(X, y)
+    return NGBRegressor(
+        Dist=family, n_estimators=8, verbose=False, random_state=0, **options
+    ).fit(X, y)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -64,12 +66,19 @@ def test_conformance(name):
     check_law(model, NEW, needs=abilities, tests=name in ("normal", "gamma"), **unchanged)
     drawn = model(NEW).sample(np.random.default_rng(0))[:, 0]
     own = regressor.pred_dist(NEW).dist  # NGBoost's own distribution, of SciPy
-    np.testing.assert_allclose(model(NEW).log_prob(drawn), own.logpdf(drawn), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        model(NEW).log_prob(drawn), own.logpdf(drawn), rtol=1e-8, atol=1e-8
+    )
     np.testing.assert_allclose(model(NEW).cdf(drawn), own.cdf(drawn), rtol=1e-8)
 
 
 def state(regressor):
-    kept = [regressor.init_params, regressor.scalings, regressor.base_models, regressor.random_state]
+    kept = [
+        regressor.init_params,
+        regressor.scalings,
+        regressor.base_models,
+        regressor.random_state,
+    ]
     return pickle.dumps(kept)
 
 
@@ -79,13 +88,17 @@ def test_the_degrees_of_freedom_are_not_lost():
     predicted = regressor.pred_dist(NEW)
     assert "df" not in predicted.params
     model = cg.as_model(regressor)
-    np.testing.assert_allclose(model(NEW).log_prob(NEW[:, 0]), predicted.dist.logpdf(NEW[:, 0]))
+    np.testing.assert_allclose(
+        model(NEW).log_prob(NEW[:, 0]), predicted.dist.logpdf(NEW[:, 0])
+    )
 
 
 def test_several_outputs():
     both = np.column_stack([Y, Y + X[:, 1] + 0.5 * RNG.standard_normal(120)])
     regressor = fit(MultivariateNormal(2), both)
-    check_law(cg.as_model(regressor), NEW, needs=("score", "log_prob", "sample", "mean_std"))
+    check_law(
+        cg.as_model(regressor), NEW, needs=("score", "log_prob", "sample", "mean_std")
+    )
     drawn = cg.as_model(regressor)(NEW).sample(np.random.default_rng(0))
     own = regressor.pred_dist(NEW).logpdf(drawn)
     np.testing.assert_allclose(cg.as_model(regressor)(NEW).log_prob(drawn), own)
@@ -105,7 +118,8 @@ def test_frames_and_arrays_are_the_same():
     frame = pd.DataFrame(NEW, columns=["a", "b"], index=RNG.integers(5, size=40))
     np.testing.assert_array_equal(cg.scores(regressor, frame, NEW[:, 0]), expected)
     np.testing.assert_array_equal(
-        cg.scores(regressor, pl.DataFrame({"a": NEW[:, 0], "b": NEW[:, 1]}), NEW[:, 0]), expected
+        cg.scores(regressor, pl.DataFrame({"a": NEW[:, 0], "b": NEW[:, 1]}), NEW[:, 0]),
+        expected,
     )
 
 
@@ -114,7 +128,9 @@ def test_a_single_column_of_x_in_any_shape(wrap):
     regressor = NGBRegressor(n_estimators=5, verbose=False).fit(X[:, :1], Y)
     expected = cg.scores(regressor, NEW[:, :1], NEW[:, 0])
     assert expected.shape == (40, 1)
-    np.testing.assert_array_equal(cg.scores(regressor, wrap(NEW[:, 0]), NEW[:, 0]), expected)
+    np.testing.assert_array_equal(
+        cg.scores(regressor, wrap(NEW[:, 0]), NEW[:, 0]), expected
+    )
 
 
 def test_what_is_refused():

@@ -19,8 +19,14 @@ DENSITY = stats.norm(X, 1.0).pdf(GRID)
 LEVELS = np.linspace(0.005, 0.995, 100)
 #: How qp is asked for an ensemble, and the law that it becomes (None: what qp computes).
 ENSEMBLES = {
-    "norm": (lambda qp: qp.Ensemble(qp.stats.norm, {"loc": X, "scale": np.ones((N, 1))}), Normal),
-    "gamma": (lambda qp: qp.Ensemble(qp.stats.gamma, {"a": 1 + X**2, "scale": np.ones((N, 1))}), Gamma),
+    "norm": (
+        lambda qp: qp.Ensemble(qp.stats.norm, {"loc": X, "scale": np.ones((N, 1))}),
+        Normal,
+    ),
+    "gamma": (
+        lambda qp: qp.Ensemble(qp.stats.gamma, {"a": 1 + X**2, "scale": np.ones((N, 1))}),
+        Gamma,
+    ),
     "mixmod": (
         lambda qp: qp.Ensemble(
             qp.mixmod,
@@ -38,7 +44,9 @@ ENSEMBLES = {
     ),
     "interp": (lambda qp: qp.Ensemble(qp.interp, {"xvals": GRID, "yvals": DENSITY}), None),
     "quant": (
-        lambda qp: qp.Ensemble(qp.quant, {"quants": LEVELS, "locs": stats.norm(X, 1.0).ppf(LEVELS)}),
+        lambda qp: qp.Ensemble(
+            qp.quant, {"quants": LEVELS, "locs": stats.norm(X, 1.0).ppf(LEVELS)}
+        ),
         None,
     ),
 }
@@ -57,12 +65,21 @@ def test_ensembles(name):
     at = np.array([0.5, 1.5])
     np.testing.assert_allclose(law.cdf_grid(at), ensemble.cdf(at), atol=1e-9)
     if name != "quant":  # whose ppf is not quite the inverse of its cdf
-        check_law(law, X, needs=("cdf", "log_prob", "sample"), normalised=False, same=1e-6, draws=300)
+        check_law(
+            law,
+            X,
+            needs=("cdf", "log_prob", "sample"),
+            normalised=False,
+            same=1e-6,
+            draws=300,
+        )
     assert cg.adaptive(ensemble, X, y, rng=0).pvalue > 0.001
     one = law.take(np.array([3]))
     for row in (one, one.take(np.array([0]))):
         np.testing.assert_allclose(row.cdf(y[3:4]), law.cdf(y)[3:4])
-    np.testing.assert_allclose(one.take(np.array([0, 0])).cdf(y[[3, 3]]), law.cdf(y)[[3, 3]])
+    np.testing.assert_allclose(
+        one.take(np.array([0, 0])).cdf(y[[3, 3]]), law.cdf(y)[[3, 3]]
+    )
 
 
 def test_what_qp_interpolates_has_no_score():
@@ -82,7 +99,9 @@ class Ensemble:
         return Ensemble(self.loc[rows])
 
     def _ask(self, name, values):
-        return getattr(stats.norm(self.loc if self.npdf > 1 else self.loc[0], 1.0), name)(values)
+        return getattr(stats.norm(self.loc if self.npdf > 1 else self.loc[0], 1.0), name)(
+            values
+        )
 
     def cdf(self, values):
         return self._ask("cdf", values)
@@ -105,8 +124,12 @@ Ensemble.__module__ = "qp.core.ensemble"
 
 def test_without_the_package():
     law = cg.as_model(Ensemble(X))
-    check_law(law, X, needs=("cdf", "log_prob", "sample", "location_scale"), same=1e-7, draws=300)
-    with pytest.raises(UnsupportedModelError, match="qp could not compute std of interp of qp"):
+    check_law(
+        law, X, needs=("cdf", "log_prob", "sample", "location_scale"), same=1e-7, draws=300
+    )
+    with pytest.raises(
+        UnsupportedModelError, match="qp could not compute std of interp of qp"
+    ):
         law.mean_std()
     y = X[:, 0] + 0.5
     np.testing.assert_allclose(law.normal_scores(y), 0.5)

@@ -43,7 +43,9 @@ def check(density, y, support, expected, *, within=1e-6, most=MOST // 3):
     """Integrate, and compare normal scores where they are not extreme."""
     function = Counted(density)
     tails = integrate(function, y, support)
-    assert not tails.failed.any(), f"{tails.failed.sum()} rows failed, errors up to {tails.error.max()}"
+    assert not tails.failed.any(), (
+        f"{tails.failed.sum()} rows failed, errors up to {tails.error.max()}"
+    )
     assert function.calls <= most
     assert support[0] < function.low
     assert function.high < support[1]
@@ -68,7 +70,11 @@ SMOOTH = {
     "t2": (stats.t(2), lambda y: -1.5 * np.log1p(y**2 / 2), LINE),
     "cauchy": (stats.cauchy(), lambda y: -np.log1p(y**2), LINE),
     "t 0.3": (stats.t(0.3), lambda y: -0.65 * np.log1p(y**2 / 0.3), LINE),
-    "power 16": (stats.gennorm(16, scale=16 ** (1 / 16)), lambda y: -(np.abs(y) ** 16) / 16, LINE),
+    "power 16": (
+        stats.gennorm(16, scale=16 ** (1 / 16)),
+        lambda y: -(np.abs(y) ** 16) / 16,
+        LINE,
+    ),
     "lognormal": (stats.lognorm(3), stats.lognorm(3).logpdf, POSITIVE),
     "pareto": (stats.pareto(0.5), lambda y: -1.5 * np.log(y), (1.0, np.inf)),
     "gumbel": (stats.gumbel_l(), lambda y: y - np.exp(y), LINE),
@@ -91,14 +97,22 @@ def test_a_pole_at_a_bound_that_has_few_digits_beside_it():
     y = 1.0 + room[room > 1e-12]
     law = stats.gamma(0.05)
     expected = truth(law.cdf(y - 1.0), law.sf(y - 1.0))
-    check(lambda y: -0.95 * np.log(y - 1.0) - (y - 1.0), y, (1.0, np.inf), expected, within=1e-5)
+    check(
+        lambda y: -0.95 * np.log(y - 1.0) - (y - 1.0),
+        y,
+        (1.0, np.inf),
+        expected,
+        within=1e-5,
+    )
 
 
 @pytest.mark.parametrize("apart", [3.0, 40.0, 1e4])
 def test_two_modes(apart):
     """Also in rows whose y is in the other mode, and with the modes' weights."""
     y = np.random.default_rng(3).normal(size=200) + apart * (np.arange(200) % 3 == 0)
-    lower, upper = (0.7 * special.ndtr(s * y) + 0.3 * special.ndtr(s * (y - apart)) for s in (1.0, -1.0))
+    lower, upper = (
+        0.7 * special.ndtr(s * y) + 0.3 * special.ndtr(s * (y - apart)) for s in (1.0, -1.0)
+    )
 
     def density(y):
         return np.logaddexp(np.log(0.7) - 0.5 * y**2, np.log(0.3) - 0.5 * (y - apart) ** 2)
@@ -167,7 +181,9 @@ def test_a_y_that_the_model_holds_to_be_impossible():
 
 
 def test_a_y_on_the_bound_has_a_finite_score():
-    tails = integrate(lambda y: -0.95 * np.log(y) - y, np.array([0.0, 5e-324, 1.0]), POSITIVE)
+    tails = integrate(
+        lambda y: -0.95 * np.log(y) - y, np.array([0.0, 5e-324, 1.0]), POSITIVE
+    )
     z = tails.normal_scores()
     assert np.isfinite(z).all()
     assert z[0] < z[1] < z[2]
@@ -198,9 +214,13 @@ def test_mixtures(seed, components, spread, scale, constant):
     function = Counted(density)
     tails = integrate(function, y, LINE)
     assert function.calls <= MOST
-    lower, upper = (special.ndtr(s * (y[:, None] - means) / stds) @ weights for s in (1.0, -1.0))
+    lower, upper = (
+        special.ndtr(s * (y[:, None] - means) / stds) @ weights for s in (1.0, -1.0)
+    )
     good = ~tails.failed
-    np.testing.assert_allclose(tails.normal_scores()[good], truth(lower, upper)[good], atol=1e-3)
+    np.testing.assert_allclose(
+        tails.normal_scores()[good], truth(lower, upper)[good], atol=1e-3
+    )
     assert good.all() or components > 2
 
 
@@ -239,10 +259,14 @@ def test_what_cannot_be_integrated_is_said_to_have_failed(density):
 def test_a_narrow_mode_in_another_place_of_each_row_is_noticed():
     rng = np.random.default_rng(10)
     x = rng.uniform(-2, 2, 600)
-    y = np.where(rng.random(600) < 0.1, x + 0.003 * rng.normal(size=600), rng.normal(size=600))
+    y = np.where(
+        rng.random(600) < 0.1, x + 0.003 * rng.normal(size=600), rng.normal(size=600)
+    )
 
     def density(y):
-        return np.logaddexp(np.log(0.9) - 0.5 * y**2, np.log(0.1 / 0.003) - 0.5 * ((y - x) / 0.003) ** 2)
+        return np.logaddexp(
+            np.log(0.9) - 0.5 * y**2, np.log(0.1 / 0.003) - 0.5 * ((y - x) / 0.003) ** 2
+        )
 
     assert integrate(density, y, LINE).failed.any()
 
@@ -257,7 +281,9 @@ def test_parts_of_a_sample_get_what_the_whole_gets():
         return integrate(lambda y: (a[rows] - 1) * np.log(y) - y, y[rows], POSITIVE)
 
     whole, rows = tails(np.arange(200)), rng.permutation(200)[:50]
-    np.testing.assert_allclose(tails(rows).normal_scores(), whole.normal_scores()[rows], atol=1e-11)
+    np.testing.assert_allclose(
+        tails(rows).normal_scores(), whole.normal_scores()[rows], atol=1e-11
+    )
 
 
 class TestLaw:
@@ -270,8 +296,12 @@ class TestLaw:
         faced = law.facing(self.Y)
         assert faced.can("normal_scores")
         assert not faced.can("cdf")
-        np.testing.assert_allclose(faced.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6)
-        np.testing.assert_allclose(law.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6)
+        np.testing.assert_allclose(
+            faced.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            law.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6
+        )
         assert faced.notes == ()
 
     def test_in_the_users_shape(self):
@@ -288,7 +318,14 @@ class TestLaw:
 
     def test_it_passes_what_every_law_passes(self):
         law = cg.from_log_prob(normal_density)(self.X).facing(self.Y)
-        check_law(law, self.X, self.Y, needs=("score", "normal_scores"), normalised=False, pickles=True)
+        check_law(
+            law,
+            self.X,
+            self.Y,
+            needs=("score", "normal_scores"),
+            normalised=False,
+            pickles=True,
+        )
 
     def test_nothing_is_computed_before_it_is_asked_for(self):
         counted = Counted(lambda y: -0.5 * y**2)
@@ -307,12 +344,16 @@ class TestLaw:
         assert law.facing(self.Y) is law
         assert law(self.X) is law
         assert counted.calls == calls
-        np.testing.assert_allclose(law.normal_scores(self.Y + 1), self.Y[:, None] + 1, atol=1e-6)
+        np.testing.assert_allclose(
+            law.normal_scores(self.Y + 1), self.Y[:, None] + 1, atol=1e-6
+        )
         assert counted.calls > calls
 
     def test_a_function_that_is_bound_to_its_rows(self):
         law = cg.from_log_prob(lambda y: -0.5 * (y - self.X) ** 2)(n=40)
-        np.testing.assert_allclose(law.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6)
+        np.testing.assert_allclose(
+            law.normal_scores(self.Y)[:, 0], self.Y - self.X, atol=1e-6
+        )
 
     def test_many_rows_in_blocks(self):
         n = BLOCK + 100
@@ -367,7 +408,9 @@ class TestLaw:
         assert law.take(np.arange(3)).notes[0].startswith("the density could not")
         assert law.noted("more").notes[0] == "more"
         assert law.can("score")
-        with pytest.raises(NumericalError, match="could not be integrated to a CDF in 40 of 40 rows"):
+        with pytest.raises(
+            NumericalError, match="could not be integrated to a CDF in 40 of 40 rows"
+        ):
             law.normal_scores(self.Y)
 
     def test_a_function_that_fails_away_from_the_data(self):
@@ -385,16 +428,22 @@ class TestLaw:
         rng = np.random.default_rng(12)
         x = rng.uniform(1, 2, 60)
         y = rng.gamma(0.2, x)
-        law = cg.from_log_prob(lambda y, x: -0.8 * np.log(y) - y / x, support=(0, np.inf))(x)
+        law = cg.from_log_prob(lambda y, x: -0.8 * np.log(y) - y / x, support=(0, np.inf))(
+            x
+        )
         known = cg.models.Gamma(shape=0.2, scale=lambda x: x)
-        one, two = (cg.adaptive(m, x, y, n_boot=99, rng=0, engine=1) for m in (law.facing(y), known))
+        one, two = (
+            cg.adaptive(m, x, y, n_boot=99, rng=0, engine=1) for m in (law.facing(y), known)
+        )
         assert one.pvalue == two.pvalue
         assert one.statistic == pytest.approx(two.statistic, abs=1e-5)
 
     def test_it_pickles_with_what_it_found(self):
         law = cg.from_log_prob(normal_density)(self.X).facing(self.Y)
         z = law.normal_scores(self.Y)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(law)).normal_scores(self.Y), z)
+        np.testing.assert_array_equal(
+            pickle.loads(pickle.dumps(law)).normal_scores(self.Y), z
+        )
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])

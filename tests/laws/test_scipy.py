@@ -52,7 +52,9 @@ def test_bound_to_rows(name):
         assert family is None or type(model) is family
         y = model.sample(np.random.default_rng(0))
         assert y.shape == (N, 1)
-        np.testing.assert_allclose(model(X).log_prob(y), make(A).logpdf(y[:, 0]), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            model(X).log_prob(y), make(A).logpdf(y[:, 0]), rtol=1e-9, atol=1e-12
+        )
     frozen = make(A)
     check_law(
         model,
@@ -134,7 +136,9 @@ class TestHistogram:
 
     def test_it_has_no_scores(self):
         y = self.MODEL(n=N).sample(np.random.default_rng(0))
-        with pytest.raises(UnsupportedModelError, match=r"piecewise constant.*: adaptive, .*mmd, zheng"):
+        with pytest.raises(
+            UnsupportedModelError, match=r"piecewise constant.*: adaptive, .*mmd, zheng"
+        ):
             cg.scores(self.MODEL, X, y)
 
     @pytest.mark.parametrize("test", [cg.adaptive, cg.kcsd, cg.fscd])
@@ -151,7 +155,9 @@ class TestHistogram:
 
 
 def test_what_is_refused():
-    with pytest.raises(InputTypeError, match=r"scipy.stats.gamma is a family. Give it parameters"):
+    with pytest.raises(
+        InputTypeError, match=r"scipy.stats.gamma is a family. Give it parameters"
+    ):
         cg.as_model(stats.gamma)
     with pytest.raises(InputTypeError, match=r"frozen scipy.stats distribution"):
         cg.as_model(stats.dirichlet([1.0, 2.0]))

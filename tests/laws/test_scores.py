@@ -85,21 +85,35 @@ def test_closed_forms_agree_with_scoringrules(family: str) -> None:
 def test_draws_intervals_quantiles_and_classes_agree_with_scoringrules() -> None:
     draws = LOC[:, None] + SCALE[:, None] * RNG.normal(size=(N, 17))
     law = cg.from_draws(draws)
-    np.testing.assert_allclose(score(law, Y, "crps"), sr.crps_ensemble(Y, draws, estimator="fair"))
+    np.testing.assert_allclose(
+        score(law, Y, "crps"), sr.crps_ensemble(Y, draws, estimator="fair")
+    )
     levels = np.array([0.1, 0.4, 0.9])
     quantiles = LOC[:, None] + SCALE[:, None] * stats.norm.ppf(levels)
-    expected = np.mean([sr.quantile_score(Y, q, t) for q, t in zip(quantiles.T, levels, strict=True)], 0)
-    np.testing.assert_allclose(score(cg.from_quantiles(quantiles, levels), Y, "pinball"), expected)
+    expected = np.mean(
+        [sr.quantile_score(Y, q, t) for q, t in zip(quantiles.T, levels, strict=True)], 0
+    )
+    np.testing.assert_allclose(
+        score(cg.from_quantiles(quantiles, levels), Y, "pinball"), expected
+    )
     low, high = LOC - SCALE, LOC + SCALE
     expected = sr.interval_score(Y, low, high, 0.2)
-    np.testing.assert_allclose(score(cg.from_intervals(low, high, 0.8), Y, "winkler"), expected)
+    np.testing.assert_allclose(
+        score(cg.from_intervals(low, high, 0.8), Y, "winkler"), expected
+    )
     two = (U < 0.5).astype(int)
-    np.testing.assert_allclose(score(cg.probabilities(P), two, "brier"), sr.brier_score(two, P))
+    np.testing.assert_allclose(
+        score(cg.probabilities(P), two, "brier"), sr.brier_score(two, P)
+    )
     three = RNG.integers(0, 3, N)
     ordered = cg.probabilities(WEIGHTS, ordered=True)
-    np.testing.assert_allclose(score(ordered, three, "crps"), sr.rps_score(three + 1, WEIGHTS))
+    np.testing.assert_allclose(
+        score(ordered, three, "crps"), sr.rps_score(three + 1, WEIGHTS)
+    )
     hot = np.eye(3)[three]
-    np.testing.assert_allclose(score(ordered, three, "brier"), ((WEIGHTS - hot) ** 2).sum(axis=1))
+    np.testing.assert_allclose(
+        score(ordered, three, "brier"), ((WEIGHTS - hot) ** 2).sum(axis=1)
+    )
     several = RNG.normal(size=(N, 30, 2))
     y = RNG.normal(size=(N, 2))
     expected = sr.es_ensemble(y, several, estimator="fair")
@@ -114,14 +128,20 @@ def slow_crps(law: Law, row: int, y: float) -> float:
         return float((one.cdf(np.array([t]))[0] - (t >= y)) ** 2)
 
     place, scale = (float(part[0, 0]) for part in one.location_scale())
-    cuts = np.unique([y, place, *(place + scale * np.array([-300, -50, -9, -3, -1, 1, 3, 9, 50, 300]))])
+    cuts = np.unique(
+        [y, place, *(place + scale * np.array([-300, -50, -9, -3, -1, 1, 3, 9, 50, 300]))]
+    )
     return sum(integrate.quad(square, a, b, limit=400)[0] for a, b in pairwise(cuts))
 
 
-@pytest.mark.parametrize("family", [name for name in AGREE if "bin" not in name and name != "poisson"])
+@pytest.mark.parametrize(
+    "family", [name for name in AGREE if "bin" not in name and name != "poisson"]
+)
 def test_closed_forms_are_what_the_integral_is(family: str) -> None:
     law, y, crps, _ = AGREE[family]
-    np.testing.assert_allclose(integrated(law(n=N), y[:, None]), crps, rtol=0, atol=1e-8 * (1 + T.max()))
+    np.testing.assert_allclose(
+        integrated(law(n=N), y[:, None]), crps, rtol=0, atol=1e-8 * (1 + T.max())
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -129,7 +149,9 @@ def test_closed_forms_are_what_the_integral_is(family: str) -> None:
 def test_the_integral_is_right_wherever_y_is(y: float, kind: int) -> None:
     one = np.zeros(1)
     laws: list[Law] = [
-        M.NormalMixture(np.array([[0.3, 0.7]]), np.array([[-4.0, 5.0]]), np.array([[0.01, 2.0]])),
+        M.NormalMixture(
+            np.array([[0.3, 0.7]]), np.array([[-4.0, 5.0]]), np.array([[0.01, 2.0]])
+        ),
         M.InverseGaussian(mean=one + 2.0, shape=0.7),
         M.StudentT(df=one + 1.3, scale=2.0),
         M.Gamma(shape=one + 0.2, scale=3.0),
@@ -157,7 +179,12 @@ def test_counts_are_sums_over_cells(law: Law) -> None:
 
     law = law(n=N)
     middle, spread = law.location_scale()
-    for y in (K, np.zeros(N), np.round(middle[:, 0]), np.round((middle + 4 * spread)[:, 0])):
+    for y in (
+        K,
+        np.zeros(N),
+        np.round(middle[:, 0]),
+        np.round((middle + 4 * spread)[:, 0]),
+    ):
         ends = law.quantile([1e-12, 1 - 1e-12])
         expected = summed(law._cdf, y[:, None], ends, law.name)  # type: ignore[attr-defined]
         np.testing.assert_allclose(score(law, y, "crps"), expected, rtol=1e-9, atol=1e-9)
@@ -206,7 +233,9 @@ def test_a_network_is_scored_as_the_family_that_it_predicts() -> None:
     same = cg.from_scipy(lambda x: stats.gumbel_r(x[:, 0], 1.0))(x)
     assert offered(law) == ("log", "crps")
     for key in ("log", "crps"):
-        np.testing.assert_allclose(score(law, Y, key), score(same, Y, key), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            score(law, Y, key), score(same, Y, key), rtol=1e-5, atol=1e-5
+        )
 
 
 def test_a_cdf_that_is_no_number_outside_the_support() -> None:

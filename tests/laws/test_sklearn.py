@@ -13,7 +13,12 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Exponentiation,
+    WhiteKernel,
+)
 from sklearn.linear_model import (
     ARDRegression,
     BayesianRidge,
@@ -57,7 +62,9 @@ REGRESSORS = {
     "search-in-pipeline": make_pipeline(
         StandardScaler(), GridSearchCV(BayesianRidge(), {"alpha_1": [1e-6, 1e-3]}, cv=2)
     ),
-    "scaled-target": TransformedTargetRegressor(BayesianRidge(), transformer=StandardScaler()),
+    "scaled-target": TransformedTargetRegressor(
+        BayesianRidge(), transformer=StandardScaler()
+    ),
     "same-target": TransformedTargetRegressor(BayesianRidge()),
 }
 
@@ -90,7 +97,9 @@ def test_frames_reach_the_regressor_with_their_names(frame):
         (OneHotEncoder(sparse_output=False), ["town"]), remainder="passthrough"
     )
     fitted = make_pipeline(columns, BayesianRidge()).fit(pd.DataFrame(rows), Y)
-    expected = cg.kcsd(fitted.predict(pd.DataFrame(new), return_std=True), frame(new), NEW_Y, rng=0)
+    expected = cg.kcsd(
+        fitted.predict(pd.DataFrame(new), return_std=True), frame(new), NEW_Y, rng=0
+    )
     result = cg.kcsd(fitted, frame(new), NEW_Y, rng=0)
     assert result.statistic == pytest.approx(expected.statistic)
 
@@ -99,7 +108,9 @@ def test_a_shuffled_index_changes_nothing():
     fitted = BayesianRidge().fit(pd.DataFrame(X, columns=["a", "b"]), Y)
     frame = pd.DataFrame(NEW, columns=["a", "b"])
     shuffled = frame.set_axis(np.random.default_rng(0).integers(5, size=len(frame)))
-    np.testing.assert_array_equal(cg.scores(fitted, frame, NEW_Y), cg.scores(fitted, shuffled, NEW_Y))
+    np.testing.assert_array_equal(
+        cg.scores(fitted, frame, NEW_Y), cg.scores(fitted, shuffled, NEW_Y)
+    )
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, pd.Series, pl.Series, lambda x: x[:, None]])
@@ -113,7 +124,9 @@ def test_a_single_column_of_x_in_any_shape(wrap):
 
 
 def test_several_outputs_of_a_gaussian_process():
-    both = np.column_stack([Y, X[:, 1] + 0.3 * np.random.default_rng(4).standard_normal(len(Y))])
+    both = np.column_stack(
+        [Y, X[:, 1] + 0.3 * np.random.default_rng(4).standard_normal(len(Y))]
+    )
     fitted = gp().fit(X, both)
     check_law(cg.as_model(fitted), NEW, needs=("score", "log_prob", "sample", "mean_std"))
     with pytest.raises(InputError, match="mean must have shape"):
@@ -151,11 +164,21 @@ def test_a_gaussian_process_without_noise_is_noted(kernel, latent):
         (LinearRegression().fit(X, Y), UnsupportedModelError, "with_residual_scale"),
         (make_pipeline(Ridge()).fit(X, Y), UnsupportedModelError, "residual_scale_by_cv"),
         (LogisticRegression(), InputError, "LogisticRegression is not fitted yet"),
-        (RidgeClassifier().fit(X, Y > 0), UnsupportedModelError, "predicts no probabilities"),
-        (StandardScaler().fit(X), UnsupportedModelError, "has no predict"),
-        (KMeans(2, n_init=1, random_state=0).fit(X), UnsupportedModelError, "no density of y"),
         (
-            TransformedTargetRegressor(BayesianRidge(), func=np.exp, inverse_func=np.log).fit(X, Y),
+            RidgeClassifier().fit(X, Y > 0),
+            UnsupportedModelError,
+            "predicts no probabilities",
+        ),
+        (StandardScaler().fit(X), UnsupportedModelError, "has no predict"),
+        (
+            KMeans(2, n_init=1, random_state=0).fit(X),
+            UnsupportedModelError,
+            "no density of y",
+        ),
+        (
+            TransformedTargetRegressor(
+                BayesianRidge(), func=np.exp, inverse_func=np.log
+            ).fit(X, Y),
             UnsupportedModelError,
             "pass its regressor_ as the model and the transformed y",
         ),
@@ -172,15 +195,17 @@ def test_what_is_refused(obj, error, message):
 
 
 def test_a_transformed_target_is_tested_on_its_own_scale():
-    fitted = TransformedTargetRegressor(BayesianRidge(), func=np.log, inverse_func=np.exp).fit(
-        X, np.exp(Y)
-    )
+    fitted = TransformedTargetRegressor(
+        BayesianRidge(), func=np.log, inverse_func=np.exp
+    ).fit(X, np.exp(Y))
     result = cg.kcsd(fitted.regressor_, NEW, NEW_Y, rng=0)
     assert result.pvalue == cg.kcsd(BayesianRidge().fit(X, Y), NEW, NEW_Y, rng=0).pvalue
 
 
 def test_columns_that_the_regressor_does_not_know():
-    with pytest.raises(InputError, match="BayesianRidge failed: ValueError: X has 1 features"):
+    with pytest.raises(
+        InputError, match="BayesianRidge failed: ValueError: X has 1 features"
+    ):
         cg.scores(BayesianRidge().fit(X, Y), NEW[:, :1], NEW_Y)
     with pytest.raises(InputError, match="there is no x"):
         cg.ksd(BayesianRidge().fit(X, Y), NEW_Y)
@@ -222,9 +247,13 @@ class TestResidualScale:
         assert np.sqrt(np.mean((forest.predict(x) - y) ** 2)) < 0.25
 
     def test_seeds_are_ours(self):
-        forest = RandomForestRegressor(5)  # no random_state: its fit would draw from the global state
+        forest = RandomForestRegressor(
+            5
+        )  # no random_state: its fit would draw from the global state
         before = np.random.get_state()[1].tobytes()
-        first, second = (cg.models.residual_scale_by_cv(forest, X, Y, rng=3) for _ in range(2))
+        first, second = (
+            cg.models.residual_scale_by_cv(forest, X, Y, rng=3) for _ in range(2)
+        )
         assert np.random.get_state()[1].tobytes() == before
         assert forest.random_state is None
         assert not hasattr(forest, "estimators_")
@@ -261,7 +290,9 @@ def test_level_of_a_true_model(test):
     for trial in range(60):
         rng = np.random.default_rng([trial, 5])
         x = rng.normal(size=(100, 2))
-        rejections += test(fitted, x, model(x).sample(rng), n_boot=100, rng=trial, engine=1).reject(0.05)
+        rejections += test(
+            fitted, x, model(x).sample(rng), n_boot=100, rng=trial, engine=1
+        ).reject(0.05)
     assert rejections <= binom.isf(1e-4, 60, 0.05)
 
 

@@ -14,7 +14,13 @@ from skpro.regression.bootstrap import BootstrapRegressor
 from skpro.regression.residual import ResidualDouble
 
 import condgof as cg
-from condgof.errors import CondgofError, DerivativeError, InputError, ShapeError, UnsupportedModelError
+from condgof.errors import (
+    CondgofError,
+    DerivativeError,
+    InputError,
+    ShapeError,
+    UnsupportedModelError,
+)
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(0)
@@ -55,14 +61,20 @@ FAMILIES = {
     "gamma": lambda x, k: distr.Gamma(2.5, column(np.exp(0.3 * x[:, 0])), **k),
     "exponential": lambda x, k: distr.Exponential(column(np.exp(0.3 * x[:, 0])), **k),
     "log-normal": lambda x, k: distr.LogNormal(x[:, :1], 0.5, **k),
-    "inverse-gaussian": lambda x, k: distr.InverseGaussian(column(np.exp(0.3 * x[:, 0])), 2.0, **k),
+    "inverse-gaussian": lambda x, k: distr.InverseGaussian(
+        column(np.exp(0.3 * x[:, 0])), 2.0, **k
+    ),
     "beta": lambda x, k: distr.Beta(column(np.exp(0.3 * x[:, 0])), 2.0, **k),
     "uniform": lambda x, k: distr.Uniform(x[:, :1], column(x[:, 0] + 2.0), **k),
     "mixture": lambda x, k: distr.Mixture(
-        [("one", distr.Normal(x[:, :1], 0.5, **k)), ("two", distr.Normal(-1.0, 1.0, **k))], [0.3, 0.7]
+        [("one", distr.Normal(x[:, :1], 0.5, **k)), ("two", distr.Normal(-1.0, 1.0, **k))],
+        [0.3, 0.7],
     ),
     "normal-mixture": lambda x, k: distr.NormalMixture(
-        np.tile([0.3, 0.7], (len(x), 1)), np.column_stack([x[:, 0], -x[:, 1]]), np.ones((len(x), 2)), **k
+        np.tile([0.3, 0.7], (len(x), 1)),
+        np.column_stack([x[:, 0], -x[:, 1]]),
+        np.ones((len(x), 2)),
+        **k,
     ),
 }
 #: Without a closed form here: differentiated numerically.
@@ -82,7 +94,9 @@ def test_conformance(name):
     np.testing.assert_allclose(
         model(NEW).log_prob(drawn), np.log(own.pdf(drawn).to_numpy())[:, 0], rtol=1e-6
     )
-    np.testing.assert_allclose(model(NEW).cdf(drawn), own.cdf(drawn).to_numpy()[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(
+        model(NEW).cdf(drawn), own.cdf(drawn).to_numpy()[:, 0], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -131,7 +145,9 @@ class TestRowsByPosition:
 
     @pytest.mark.parametrize("wrap", [np.asarray, lambda x: x[:, None]])
     def test_a_single_column_of_x(self, wrap):
-        regressor = ResidualDouble(LinearRegression()).fit(X[["a"]].to_numpy(), Y.to_numpy())
+        regressor = ResidualDouble(LinearRegression()).fit(
+            X[["a"]].to_numpy(), Y.to_numpy()
+        )
         scores = cg.scores(regressor, wrap(NEW["a"].to_numpy()), NEW_Y)
         assert scores.shape == (30, 1)
         named = ResidualDouble(LinearRegression()).fit(X[["a"]], Y)
@@ -174,10 +190,15 @@ def histogram(x, k):
 
 class TestPiecewiseConstant:
     def test_it_has_no_scores(self):
-        message = r"Histogram of skpro has no score \(its density is piecewise.*adaptive, .*mmd, zheng"
+        message = (
+            r"Histogram of skpro has no score \(its density is piecewise.*adaptive, .*mmd,"
+            r" zheng"
+        )
         with pytest.raises(UnsupportedModelError, match=message):
             cg.scores(given(histogram), NEW, NEW_Y)
-        assert "CDF" in cg.kcsd(given(histogram), NEW, NEW_Y, rng=0).details["standardized_by"]
+        assert (
+            "CDF" in cg.kcsd(given(histogram), NEW, NEW_Y, rng=0).details["standardized_by"]
+        )
 
     def test_adaptive_takes_its_cdf(self):
         regressor = given(histogram)
@@ -185,22 +206,31 @@ class TestPiecewiseConstant:
         result = cg.adaptive(regressor, NEW, y, rng=0)
         assert result.pvalue > 0.01
         assert "CDF" in result.details["standardized_by"]
-        assert cg.adaptive(regressor, NEW, 0.3 * y + 0.7 * NEW[["a"]].to_numpy(), rng=0).pvalue < 0.05
+        assert (
+            cg.adaptive(regressor, NEW, 0.3 * y + 0.7 * NEW[["a"]].to_numpy(), rng=0).pvalue
+            < 0.05
+        )
 
 
 def test_several_columns_of_y():
     both = {"index": NEW.index, "columns": pd.Index(["u", "v"])}
     model = cg.as_model(distr.Normal(NEW.to_numpy(), [[0.5, 2.0]], **both))
     check_law(model, NEW, needs=("score", "log_prob", "sample", "mean_std"))
-    with pytest.raises(UnsupportedModelError, match="single column of y only, and this one has 2"):
+    with pytest.raises(
+        UnsupportedModelError, match="single column of y only, and this one has 2"
+    ):
         cg.as_model(distr.Logistic(NEW.to_numpy(), 1.0, **both))
 
 
 def test_a_distribution_is_a_model_bound_to_its_rows():
     index = pd.Index([3, 3, 1])
-    model = cg.as_model(distr.Normal([[0.0], [1.0], [2.0]], 1.0, index=index, columns=["y"]))
+    model = cg.as_model(
+        distr.Normal([[0.0], [1.0], [2.0]], 1.0, index=index, columns=["y"])
+    )
     assert model.rows == 3
-    np.testing.assert_allclose(model.score(np.array([1.0, 1.0, 1.0]))[:, 0], [-1.0, 0.0, 1.0])
+    np.testing.assert_allclose(
+        model.score(np.array([1.0, 1.0, 1.0]))[:, 0], [-1.0, 0.0, 1.0]
+    )
     logistic = cg.as_model(distr.Logistic([[0.0], [1.0], [2.0]], 1.0))
     part = logistic.take(np.array([2, 0]))
     np.testing.assert_allclose(part.cdf(np.array([2.0, 0.0])), 0.5)
@@ -225,14 +255,18 @@ def test_distributions_with_atoms_are_refused(name):
 
 
 def test_draws_in_place_of_a_distribution_are_refused():
-    regressor = BootstrapRegressor(LinearRegression(), n_bootstrap_samples=5, random_state=0).fit(X, Y)
+    regressor = BootstrapRegressor(
+        LinearRegression(), n_bootstrap_samples=5, random_state=0
+    ).fit(X, Y)
     with pytest.raises(UnsupportedModelError, match="Empirical of skpro is a discrete"):
         cg.scores(regressor, NEW, NEW_Y)
 
 
 def test_a_mixture_must_have_normal_parts():
     def gammas(x, k):
-        return distr.Mixture([("one", distr.Gamma(2.0, 1.0, **k)), ("two", distr.Gamma(3.0, 1.0, **k))])
+        return distr.Mixture(
+            [("one", distr.Gamma(2.0, 1.0, **k)), ("two", distr.Gamma(3.0, 1.0, **k))]
+        )
 
     with pytest.raises(UnsupportedModelError, match="must have normal parts"):
         cg.adaptive(given(gammas), NEW, np.abs(NEW_Y), rng=0)

@@ -42,7 +42,12 @@ Y, NEW_Y = FRAME["y"].to_numpy(), NEW["y"].to_numpy()
 @pytest.mark.parametrize("family", FAMILIES)
 def test_glm_conformance(family):
     results = sm.GLM(Y, EXOG, family=FAMILIES[family]).fit()
-    check_law(cg.as_model(results), NEW_EXOG, needs=FULL, snapshot=lambda: pickle.dumps(results.params))
+    check_law(
+        cg.as_model(results),
+        NEW_EXOG,
+        needs=FULL,
+        snapshot=lambda: pickle.dumps(results.params),
+    )
     mean, std = cg.as_model(results)(NEW_EXOG).mean_std()
     frozen = results.get_distribution(NEW_EXOG)
     np.testing.assert_allclose(mean[:, 0], frozen.mean(), rtol=1e-6)
@@ -51,7 +56,9 @@ def test_glm_conformance(family):
     np.testing.assert_allclose(
         cg.as_model(results)(NEW_EXOG).log_prob(drawn), frozen.logpdf(drawn), rtol=1e-8
     )
-    np.testing.assert_allclose(cg.as_model(results)(NEW_EXOG).cdf(drawn), frozen.cdf(drawn), rtol=1e-8)
+    np.testing.assert_allclose(
+        cg.as_model(results)(NEW_EXOG).cdf(drawn), frozen.cdf(drawn), rtol=1e-8
+    )
 
 
 def test_ols_by_arrays():
@@ -63,7 +70,9 @@ def test_ols_by_arrays():
     np.testing.assert_allclose(std, np.sqrt(results.scale))
 
 
-@pytest.mark.parametrize("fit", [smf.ols, lambda f, d: smf.glm(f, d, family=FAMILIES["gamma"])])
+@pytest.mark.parametrize(
+    "fit", [smf.ols, lambda f, d: smf.glm(f, d, family=FAMILIES["gamma"])]
+)
 def test_a_formula_takes_its_columns_from_a_frame(fit):
     results = fit("y ~ np.exp(a) + C(a > 0) + b", FRAME).fit()
     model = cg.as_model(results)
@@ -71,8 +80,12 @@ def test_a_formula_takes_its_columns_from_a_frame(fit):
     check_law(model, x, needs=FULL)
     np.testing.assert_allclose(model(x).mean_std()[0][:, 0], results.predict(x))
     other = pl.DataFrame({"b": NEW["b"].to_numpy(), "a": NEW["a"].to_numpy()})
-    np.testing.assert_array_equal(cg.scores(results, other, NEW_Y), cg.scores(results, x, NEW_Y))
-    with pytest.raises(InputTypeError, match=r"by the formula 'y ~ np.exp\(a\).*as a frame"):
+    np.testing.assert_array_equal(
+        cg.scores(results, other, NEW_Y), cg.scores(results, x, NEW_Y)
+    )
+    with pytest.raises(
+        InputTypeError, match=r"by the formula 'y ~ np.exp\(a\).*as a frame"
+    ):
         cg.scores(results, NEW_EXOG, NEW_Y)
     with pytest.raises(InputError, match="of statsmodels failed"):
         cg.scores(results, NEW[["b"]], NEW_Y)
@@ -81,13 +94,19 @@ def test_a_formula_takes_its_columns_from_a_frame(fit):
 @pytest.mark.parametrize("by", ["formula", "array"])
 def test_rows_are_matched_by_position(by):
     x = NEW[["a", "b"]] if by == "formula" else pd.DataFrame(NEW_EXOG)
-    results = smf.ols("y ~ a + b", FRAME).fit() if by == "formula" else sm.OLS(Y, EXOG).fit()
+    results = (
+        smf.ols("y ~ a + b", FRAME).fit() if by == "formula" else sm.OLS(Y, EXOG).fit()
+    )
     shuffled = x.set_axis(np.random.default_rng(0).integers(9, size=len(x)))
-    np.testing.assert_array_equal(cg.scores(results, shuffled, NEW_Y), cg.scores(results, x, NEW_Y))
+    np.testing.assert_array_equal(
+        cg.scores(results, shuffled, NEW_Y), cg.scores(results, x, NEW_Y)
+    )
 
 
 def test_a_text_column_of_a_formula():
-    train, new = (f.assign(town=np.where(f["a"] > 0, "Ghent", "Bruges")) for f in (FRAME, NEW))
+    train, new = (
+        f.assign(town=np.where(f["a"] > 0, "Ghent", "Bruges")) for f in (FRAME, NEW)
+    )
     results = smf.ols("y ~ town + b", train).fit()
     assert 0 < cg.kcsd(results, new[["town", "b"]], NEW_Y, rng=0).pvalue <= 1
 
@@ -102,7 +121,9 @@ def test_a_response_that_the_formula_transforms_is_noted():
 
 def test_the_constant_must_be_there():
     results = sm.OLS(Y, EXOG).fit()
-    with pytest.raises(InputError, match=r"on 3 columns, and x has 2. Is the constant among them"):
+    with pytest.raises(
+        InputError, match=r"on 3 columns, and x has 2. Is the constant among them"
+    ):
         cg.scores(results, NEW_EXOG[:, 1:], NEW_Y)
     with pytest.raises(InputError, match="and x has 1"):
         cg.scores(results, NEW_EXOG[:, 1], NEW_Y)
@@ -115,34 +136,48 @@ def test_the_constant_must_be_there():
 class TestWeights:
     def test_wls_asks_for_them(self):
         results = smf.wls("y ~ a", FRAME, weights=FRAME["w"]).fit()
-        with pytest.raises(InputError, match=r"fitted with weights.*from_statsmodels\(results, weights"):
+        with pytest.raises(
+            InputError, match=r"fitted with weights.*from_statsmodels\(results, weights"
+        ):
             cg.as_model(results)
 
     def test_wls_with_equal_weights_is_ols(self):
         wls, ols = sm.WLS(Y, EXOG).fit(), sm.OLS(Y, EXOG).fit()
-        np.testing.assert_allclose(cg.scores(wls, NEW_EXOG, NEW_Y), cg.scores(ols, NEW_EXOG, NEW_Y))
+        np.testing.assert_allclose(
+            cg.scores(wls, NEW_EXOG, NEW_Y), cg.scores(ols, NEW_EXOG, NEW_Y)
+        )
 
-    @pytest.mark.parametrize("weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), lambda x: x["w"]])
+    @pytest.mark.parametrize(
+        "weights", [NEW["w"].to_numpy(), NEW["w"].tolist(), lambda x: x["w"]]
+    )
     def test_wls(self, weights):
         results = smf.wls("y ~ a", FRAME, weights=FRAME["w"]).fit()
         model = cg.from_statsmodels(results, weights=weights)
         x = NEW[["a", "w"]]
         assert model.rows == (50 if isinstance(weights, (list, np.ndarray)) else None)
         check_law(model, x, needs=FULL)
-        np.testing.assert_allclose(model(x).mean_std()[1][:, 0], np.sqrt(results.scale / NEW["w"]))
+        np.testing.assert_allclose(
+            model(x).mean_std()[1][:, 0], np.sqrt(results.scale / NEW["w"])
+        )
 
     @pytest.mark.parametrize("family", ["gaussian", "gamma", "inverse-gaussian"])
     def test_glm(self, family):
-        weighted = sm.GLM(Y, EXOG, family=FAMILIES[family], var_weights=FRAME["w"].to_numpy()).fit()
+        weighted = sm.GLM(
+            Y, EXOG, family=FAMILIES[family], var_weights=FRAME["w"].to_numpy()
+        ).fit()
         with pytest.raises(InputError, match="fitted with weights"):
             cg.as_model(weighted)
         model = cg.from_statsmodels(weighted, weights=NEW["w"].to_numpy())
         frozen = weighted.get_distribution(NEW_EXOG, var_weights=NEW["w"].to_numpy())
-        np.testing.assert_allclose(model(NEW_EXOG).mean_std()[1][:, 0], frozen.std(), rtol=1e-6)
+        np.testing.assert_allclose(
+            model(NEW_EXOG).mean_std()[1][:, 0], frozen.std(), rtol=1e-6
+        )
 
     def test_offset_and_exposure(self):
         w = FRAME["w"].to_numpy()
-        results = sm.GLM(Y, EXOG, family=FAMILIES["gamma"], offset=np.log(w), exposure=w).fit()
+        results = sm.GLM(
+            Y, EXOG, family=FAMILIES["gamma"], offset=np.log(w), exposure=w
+        ).fit()
         with pytest.raises(InputError, match="fitted with offset"):
             cg.as_model(results)
         new = NEW["w"].to_numpy()
@@ -167,11 +202,31 @@ class TestWeights:
             InputTypeError,
             "OLS of statsmodels holds no fitted regression. Pass what the fit",
         ),
-        (sm.GLM(Y, EXOG, sm.families.Tweedie()).fit(), UnsupportedModelError, "family Tweedie"),
-        (sm.GLS(Y, EXOG).fit(), UnsupportedModelError, "GLS of statsmodels is not supported"),
-        (sm.QuantReg(Y, EXOG).fit(), UnsupportedModelError, "QuantReg of statsmodels is not"),
-        (sm.RLM(Y, EXOG).fit(), UnsupportedModelError, "RLM of statsmodels is not supported"),
-        (sm.OLS(Y, EXOG).fit_regularized(alpha=0.1), UnsupportedModelError, "with_residual_scale"),
+        (
+            sm.GLM(Y, EXOG, sm.families.Tweedie()).fit(),
+            UnsupportedModelError,
+            "family Tweedie",
+        ),
+        (
+            sm.GLS(Y, EXOG).fit(),
+            UnsupportedModelError,
+            "GLS of statsmodels is not supported",
+        ),
+        (
+            sm.QuantReg(Y, EXOG).fit(),
+            UnsupportedModelError,
+            "QuantReg of statsmodels is not",
+        ),
+        (
+            sm.RLM(Y, EXOG).fit(),
+            UnsupportedModelError,
+            "RLM of statsmodels is not supported",
+        ),
+        (
+            sm.OLS(Y, EXOG).fit_regularized(alpha=0.1),
+            UnsupportedModelError,
+            "with_residual_scale",
+        ),
     ],
 )
 def test_what_is_refused(obj, error, message):
@@ -182,10 +237,14 @@ def test_what_is_refused(obj, error, message):
 def test_regularised_results_with_a_scale_of_ones_own():
     results = sm.OLS(Y, EXOG).fit_regularized(alpha=0.1)
     model = cg.models.with_residual_scale(results, std=2.0)
-    np.testing.assert_allclose(model(NEW_EXOG).mean_std()[0][:, 0], NEW_EXOG @ results.params)
+    np.testing.assert_allclose(
+        model(NEW_EXOG).mean_std()[0][:, 0], NEW_EXOG @ results.params
+    )
 
 
-@pytest.mark.parametrize(("family", "test"), [("gamma", cg.adaptive), ("gaussian", cg.kcsd)])
+@pytest.mark.parametrize(
+    ("family", "test"), [("gamma", cg.adaptive), ("gaussian", cg.kcsd)]
+)
 def test_level_of_a_true_model(family, test):
     results = sm.GLM(Y, EXOG, family=FAMILIES[family]).fit()
     model = cg.as_model(results)
@@ -193,9 +252,9 @@ def test_level_of_a_true_model(family, test):
     for trial in range(60):
         rng = np.random.default_rng([trial, 6])
         x = sm.add_constant(rng.normal(size=(100, 2)))
-        rejections += test(results, x, model(x).sample(rng), n_boot=100, rng=trial, engine=1).reject(
-            0.05
-        )
+        rejections += test(
+            results, x, model(x).sample(rng), n_boot=100, rng=trial, engine=1
+        ).reject(0.05)
     assert rejections <= binom.isf(1e-4, 60, 0.05)
 
 

@@ -34,8 +34,14 @@ def seen(model, y, by="none", x=X):
 
 
 class TestLine:
-    LINE = Line.of((np.array([-np.inf, 2.0, -np.inf, -1.0]), np.array([np.inf, np.inf, 3.0, 1.0])), 5, 4)
-    Y = np.column_stack([RNG.normal(size=5), 2 + RNG.gamma(1, size=5), 3 - RNG.gamma(1, size=5)])
+    LINE = Line.of(
+        (np.array([-np.inf, 2.0, -np.inf, -1.0]), np.array([np.inf, np.inf, 3.0, 1.0])),
+        5,
+        4,
+    )
+    Y = np.column_stack(
+        [RNG.normal(size=5), 2 + RNG.gamma(1, size=5), 3 - RNG.gamma(1, size=5)]
+    )
     Y = np.column_stack([Y, RNG.uniform(-1, 1, size=5)])
 
     def test_there_and_back(self):
@@ -68,8 +74,13 @@ class TestLine:
         assert np.isfinite(u).all()
         np.testing.assert_allclose(line.backward(u), y, rtol=1e-12)
         scores = np.array([[-0.3 / 1e-300, -0.5 / 1e-300], [-1.0 / 1e300, 0.5 * 2.0**53]])
-        np.testing.assert_allclose(line.scores(y, scores), [[0.7, 0.5], [0.0, -0.5]], atol=1e-12)
-        assert line.words() == "column 0: log(y - low), column 1: logit((y - low)/(high - low))"
+        np.testing.assert_allclose(
+            line.scores(y, scores), [[0.7, 0.5], [0.0, -0.5]], atol=1e-12
+        )
+        assert (
+            line.words()
+            == "column 0: log(y - low), column 1: logit((y - low)/(high - low))"
+        )
 
     def test_the_whole_line_is_left_alone(self):
         assert Line.of((np.array(-np.inf), np.array(np.inf)), 3, 1) is None
@@ -79,7 +90,9 @@ class TestLine:
         assert got.reparametrized is None
 
     def test_an_empty_support(self):
-        with pytest.raises(InputError, match=r"support of the model is empty in 60 of 60 rows"):
+        with pytest.raises(
+            InputError, match=r"support of the model is empty in 60 of 60 rows"
+        ):
             seen(cg.models.with_support(cg.from_scores(-X), 1.0, 1.0), X)
 
 
@@ -90,7 +103,9 @@ class TestClosedForms:
         y = RNG.gamma(0.7, np.exp(X))
         got = seen(Gamma(0.7, scale=np.exp), y)
         np.testing.assert_allclose(got.y[:, 0], np.log(y))
-        np.testing.assert_allclose(got.scores[:, 0], 0.7 - y / np.exp(X), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            got.scores[:, 0], 0.7 - y / np.exp(X), rtol=1e-12, atol=1e-14
+        )
         assert got.reparametrized == LOG
 
     def test_lognormal_is_a_normal(self):
@@ -100,7 +115,10 @@ class TestClosedForms:
             got, truth = seen(model, y, by), seen(plain, np.log(y), by)
             np.testing.assert_allclose(got.y, truth.y, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(got.scores, truth.scores, rtol=1e-9, atol=1e-9)
-        same = [cg.kcsd(m, X, v, n_boot=50, rng=0).pvalue for m, v in ((model, y), (plain, np.log(y)))]
+        same = [
+            cg.kcsd(m, X, v, n_boot=50, rng=0).pvalue
+            for m, v in ((model, y), (plain, np.log(y)))
+        ]
         assert same[0] == same[1]
 
     def test_beta_and_uniform(self):
@@ -124,7 +142,8 @@ class TestClosedForms:
     def test_only_some_coordinates(self):
         y = np.column_stack([RNG.normal(size=60), RNG.exponential(size=60)])
         model = cg.from_score(
-            lambda y, x: np.column_stack([-y[:, 0], -np.ones(60)]), support=([[-np.inf, 0.0]], None)
+            lambda y, x: np.column_stack([-y[:, 0], -np.ones(60)]),
+            support=([[-np.inf, 0.0]], None),
         )
         got = seen(model, y)
         np.testing.assert_array_equal(got.y[:, 0], y[:, 0])
@@ -136,7 +155,11 @@ class TestClosedForms:
         """E[s] = 0 and E[s u] = −1 hold on the whole line, in any coordinates."""
         n = 40_000
         x = np.random.default_rng(0).normal(size=n)
-        for model in (Gamma(0.7, scale=np.exp), Beta(0.5, 0.5), Uniform(lambda x: x, lambda x: x + 2)):
+        for model in (
+            Gamma(0.7, scale=np.exp),
+            Beta(0.5, 0.5),
+            Uniform(lambda x: x, lambda x: x + 2),
+        ):
             y = model(x).sample(np.random.default_rng(1))
             got = seen(model, y, by, x)
             np.testing.assert_allclose(got.scores.mean(), 0.0, atol=0.05)
@@ -151,7 +174,9 @@ class TestOutside:
 
     @pytest.mark.parametrize("standardize", ["none", "mean_std", "cdf"])
     def test_rows_are_counted_and_named(self, standardize):
-        with pytest.raises(SupportError, match=r"in 2 of 60 rows, the first in row 7") as caught:
+        with pytest.raises(
+            SupportError, match=r"in 2 of 60 rows, the first in row 7"
+        ) as caught:
             cg.adaptive(Exponential(1.0), X, self.Y, standardize=standardize)
         assert (caught.value.count, caught.value.first_row) == (2, 7)
         again = pickle.loads(pickle.dumps(caught.value))
@@ -174,7 +199,9 @@ class TestOutside:
         rng = np.random.default_rng(0)
         x, y = rng.normal(size=9000), rng.exponential(size=9000)
         y[8000] = -1.0
-        pq.write_table(pa.table({"x": x, "y": y, "s": -np.ones(9000)}), tmp_path / "t.parquet")
+        pq.write_table(
+            pa.table({"x": x, "y": y, "s": -np.ones(9000)}), tmp_path / "t.parquet"
+        )
         source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
         for model in (Exponential(1.0), cg.columns(score="s", support=(0, None))):
             with pytest.raises(SupportError, match="row 8000") as caught:
@@ -190,7 +217,9 @@ def test_results_say_so():
     assert LOG in str(result)
     by_scale = cg.adaptive(Gamma(2.0, 1.0), X, y, n_boot=20, rng=0, standardize="mean_std")
     assert by_scale.details["reparametrized"] == LOG
-    assert "reparametrized" not in cg.adaptive(Gamma(2.0, 1.0), X, y, n_boot=20, rng=0).details
+    assert (
+        "reparametrized" not in cg.adaptive(Gamma(2.0, 1.0), X, y, n_boot=20, rng=0).details
+    )
     assert "reparametrized" not in cg.kcsd(Normal(0.0, 1.0), X, y, n_boot=20, rng=0).details
 
 
@@ -199,7 +228,9 @@ def test_maps_are_those_of_the_logarithm():
     at = np.array([-1.0, 0.0, 1.0])
     for value in (cg.witness, cg.power_criterion):
         got = value(LogNormal(0.0, 1.0), X, y, at=at)
-        np.testing.assert_allclose(got, value(Normal(0.0, 1.0), X, np.log(y), at=at), rtol=1e-8)
+        np.testing.assert_allclose(
+            got, value(Normal(0.0, 1.0), X, np.log(y), at=at), rtol=1e-8
+        )
 
 
 def moving(x):
@@ -223,7 +254,9 @@ def test_streams(tmp_path):
     scores = cg.columns(score="s", support=(lambda x: x[:, 0], moving))
     assert cg.kcsd(scores, source, **options).statistic == streamed.statistic
     # Every row is moved by itself, so that chunks agree with the whole.
-    whole, part = (seen(model, v, "mean_std", w) for v, w in ((y, x), (y[700:800], x[700:800])))
+    whole, part = (
+        seen(model, v, "mean_std", w) for v, w in ((y, x), (y[700:800], x[700:800]))
+    )
     np.testing.assert_array_equal(whole.y[700:800], part.y)
     np.testing.assert_array_equal(whole.scores[700:800], part.scores)
 
@@ -242,7 +275,9 @@ class TestDeclared:
         shapes = {
             "score": cg.from_score(score, support=(0, np.inf)),
             "array": cg.models.with_support(cg.from_scores(score(self.Y, X)), low=0),
-            "rows": cg.models.with_support(cg.from_scores(score(self.Y, X)), low=np.zeros(60)),
+            "rows": cg.models.with_support(
+                cg.from_scores(score(self.Y, X)), low=np.zeros(60)
+            ),
             "of x": cg.models.with_support(cg.from_score(score), lambda x: 0 * x),
             "log_prob": cg.from_log_prob(log_prob, support=(0, None)),
             "with log_prob": cg.models.with_support(cg.from_log_prob(log_prob), 0),
@@ -278,7 +313,9 @@ class TestDeclared:
         check_law(model, X, np.random.default_rng(0).beta(2.0, 0.5, size=60), rtol=1e-4)
         scores = cg.from_scores(self.TRUTH(X).score(self.Y))
         check_law(cg.models.with_support(scores, 0.0), X, self.Y, needs=("score",))
-        check_law(cg.models.with_support(scores, X - 20.0, 1e6), X, self.Y, needs=("score",))
+        check_law(
+            cg.models.with_support(scores, X - 20.0, 1e6), X, self.Y, needs=("score",)
+        )
 
     def test_flat_densities(self):
         y = np.random.default_rng(0).uniform(size=60)
@@ -288,7 +325,9 @@ class TestDeclared:
         with pytest.raises(DerivativeError, match="flat at every row"):
             cg.scores(steps, X, y)
         with pytest.raises(DerivativeError, match="flat at every row"):
-            cg.scores(cg.from_log_prob(lambda y, x: np.zeros(len(y)), support=(0, None)), X, y)
+            cg.scores(
+                cg.from_log_prob(lambda y, x: np.zeros(len(y)), support=(0, None)), X, y
+            )
 
     def test_bad_ones(self):
         with pytest.raises(InputTypeError, match=r"support must be a pair \(low, high\)"):
@@ -313,10 +352,14 @@ def test_level(form, name):
     pvalues = []
     for trial in range(trials):
         x, y = case.draw(100, np.random.default_rng([trial, 100]))
-        pvalues.append(test(case.p, x, y, n_boot=200, rng=trial, engine=1, **options).pvalue)
+        pvalues.append(
+            test(case.p, x, y, n_boot=200, rng=trial, engine=1, **options).pvalue
+        )
     for alpha in (0.05, 0.5):
         rejections = sum(p <= alpha for p in pvalues)
-        assert binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha), alpha
+        assert (
+            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
+        ), alpha
 
 
 def test_on_the_raw_scale_a_true_model_is_rejected():

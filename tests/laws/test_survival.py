@@ -25,12 +25,16 @@ def test_lifelines(rossi, name):
     fitted = getattr(lifelines, name)().fit(train, "week", "arrest")
     law = cg.as_model(fitted)(rest[COLUMNS])
     own = [
-        float(fitted.predict_survival_function(rest[COLUMNS].iloc[[i]], times=[t]).iloc[0, 0])
+        float(
+            fitted.predict_survival_function(rest[COLUMNS].iloc[[i]], times=[t]).iloc[0, 0]
+        )
         for i, t in enumerate(rest.week[:6])
     ]
     np.testing.assert_allclose(law.sf(rest.week.to_numpy())[:6], own, atol=1e-9)
     taken = law.take(np.array([3, 1]))
-    np.testing.assert_allclose(taken.sf(rest.week.to_numpy()[[3, 1]]), np.array(own)[[3, 1]], atol=1e-9)
+    np.testing.assert_allclose(
+        taken.sf(rest.week.to_numpy()[[3, 1]]), np.array(own)[[3, 1]], atol=1e-9
+    )
     report = cg.check(fitted, rest[COLUMNS], rest.week, event=rest.arrest, rng=0)
     assert not report.rejected
     assert ("made of steps" in " ".join(report.notes)) == (name == "CoxPHFitter")
@@ -43,12 +47,15 @@ def test_a_closed_form_and_lifelines_agree(rossi):
     train, rest = rossi
     fitted = lifelines.WeibullAFTFitter().fit(train, "week", "arrest")
     scale = np.exp(
-        fitted.params_["lambda_"]["Intercept"] + rest[COLUMNS] @ fitted.params_["lambda_"][COLUMNS]
+        fitted.params_["lambda_"]["Intercept"]
+        + rest[COLUMNS] @ fitted.params_["lambda_"][COLUMNS]
     )
     shape = float(np.exp(fitted.params_["rho_"]["Intercept"]))
     own = cg.models.Weibull(shape=shape, scale=scale.to_numpy())
     y = rest.week.to_numpy()
-    np.testing.assert_allclose(cg.as_model(fitted)(rest[COLUMNS]).sf(y), own.sf(y), rtol=1e-6)
+    np.testing.assert_allclose(
+        cg.as_model(fitted)(rest[COLUMNS]).sf(y), own.sf(y), rtol=1e-6
+    )
 
 
 def test_scikit_survival(rossi):
@@ -61,14 +68,18 @@ def test_scikit_survival(rossi):
     train, rest = rossi
     outcome = Surv.from_arrays(train.arrest.astype(bool), train.week)
     x, y = rest[COLUMNS].astype(float), rest.week.to_numpy(dtype=float)
-    for estimator in (CoxPHSurvivalAnalysis(), RandomSurvivalForest(n_estimators=20, random_state=0)):
+    for estimator in (
+        CoxPHSurvivalAnalysis(),
+        RandomSurvivalForest(n_estimators=20, random_state=0),
+    ):
         with pytest.raises(InputError, match="Call its fit method"):
             cg.as_model(estimator)
         estimator.fit(train[COLUMNS].astype(float), outcome)
         found = cg.as_model(estimator)(x).sf(y)
         curves = estimator.predict_survival_function(x)
         wanted = [
-            1.0 if t < c.domain[0] else c(min(t, c.domain[1])) for c, t in zip(curves, y, strict=True)
+            1.0 if t < c.domain[0] else c(min(t, c.domain[1]))
+            for c, t in zip(curves, y, strict=True)
         ]
         np.testing.assert_allclose(found, wanted, atol=1e-12)
         assert 0 < cg.adaptive(estimator, x, y, event=rest.arrest, rng=0).pvalue <= 1
@@ -87,7 +98,10 @@ def test_what_is_refused(rossi):
     fitted = lifelines.CoxPHFitter().fit(train, "week", "arrest")
     with pytest.raises(SupportError, match="CoxPHFitter, or on its boundary, in 1 of 216"):
         cg.adaptive(
-            fitted, rest[COLUMNS], rest.week.where(rest.index != rest.index[0], 0), event=rest.arrest
+            fitted,
+            rest[COLUMNS],
+            rest.week.where(rest.index != rest.index[0], 0),
+            event=rest.arrest,
         )
     with pytest.raises(InputError, match="CoxPHFitter failed"):
         cg.adaptive(fitted, rest[COLUMNS[1:]], rest.week, event=rest.arrest)

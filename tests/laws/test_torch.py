@@ -37,7 +37,9 @@ def network(out, dtype=torch.float64):
         nn.Linear(2, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Dropout(0.5), nn.Linear(6, out)
     ).to(dtype)
     for parameter in net.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=dtype) * 0.5
+        parameter.data = (
+            torch.randn(parameter.shape, generator=generator, dtype=dtype) * 0.5
+        )
     return net.train()
 
 
@@ -59,12 +61,26 @@ def independent(dist):
 #: name → (x → distribution, d_y, abilities beyond the log-density that it must have)
 ALL = {"cdf", "sf", "normal_scores", "sample", "mean_std", "location_scale"}
 FAMILIES = {
-    "normal": (lambda x: td.Normal(NET(x)[:, 0], scale(NET(x)[:, 1])), 1, ALL | {"marginals"}),
+    "normal": (
+        lambda x: td.Normal(NET(x)[:, 0], scale(NET(x)[:, 1])),
+        1,
+        ALL | {"marginals"},
+    ),
     "normal-column": (lambda x: td.Normal(NET(x)[:, :1], 1.0), 1, ALL | {"marginals"}),
-    "normal-2": (lambda x: td.Normal(NET(x)[:, :2], 1.0), 2, {"normal_scores", "marginals"}),
-    "independent": (lambda x: independent(td.Normal(NET(x)[:, :2], 1.0)), 2, {"normal_scores"}),
+    "normal-2": (
+        lambda x: td.Normal(NET(x)[:, :2], 1.0),
+        2,
+        {"normal_scores", "marginals"},
+    ),
+    "independent": (
+        lambda x: independent(td.Normal(NET(x)[:, :2], 1.0)),
+        2,
+        {"normal_scores"},
+    ),
     "multivariate": (
-        lambda x: td.MultivariateNormal(NET(x)[:, :2], torch.tensor([[2, 0.6], [0.6, 1]]).double()),
+        lambda x: td.MultivariateNormal(
+            NET(x)[:, :2], torch.tensor([[2, 0.6], [0.6, 1]]).double()
+        ),
         2,
         {"normal_scores", "marginals", "location_scale"},
     ),
@@ -74,13 +90,19 @@ FAMILIES = {
         ALL | {"marginals"},
     ),
     "mixture-2": (
-        lambda x: mixture(NET(x), independent(td.Normal(NET(x)[:, 2:6].reshape(-1, 2, 2), 0.5))),
+        lambda x: mixture(
+            NET(x), independent(td.Normal(NET(x)[:, 2:6].reshape(-1, 2, 2), 0.5))
+        ),
         2,
         {"normal_scores", "marginals", "location_scale"},
     ),
     "mixture-laplace": (lambda x: mixture(NET(x), td.Laplace(NET(x)[:, 2:4], 1.0)), 1, ALL),
     "student": (lambda x: td.StudentT(5.0, NET(x)[:, 0], scale(NET(x)[:, 1])), 1, ALL),
-    "laplace-2": (lambda x: independent(td.Laplace(NET(x)[:, :2], 1.0)), 2, {"normal_scores"}),
+    "laplace-2": (
+        lambda x: independent(td.Laplace(NET(x)[:, :2], 1.0)),
+        2,
+        {"normal_scores"},
+    ),
     "gumbel": (lambda x: td.Gumbel(NET(x)[:, 0], 1.0), 1, ALL),
     "affine": (
         lambda x: td.TransformedDistribution(
@@ -98,7 +120,8 @@ FAMILIES = {
     ),
     "mixture-multivariate": (
         lambda x: mixture(
-            NET(x), td.MultivariateNormal(NET(x)[:, 2:6].reshape(-1, 2, 2), torch.eye(2).double())
+            NET(x),
+            td.MultivariateNormal(NET(x)[:, 2:6].reshape(-1, 2, 2), torch.eye(2).double()),
         ),
         2,
         {"sample", "mean_std", "location_scale"},
@@ -130,7 +153,9 @@ def test_conformance_of_bounded_families(name):
 
 
 def test_a_support_that_depends_on_x():
-    model = cg.from_torch(lambda x: td.Uniform(x[:, 0], x[:, 0] + scale(x[:, 1])), batch_size=7)
+    model = cg.from_torch(
+        lambda x: td.Uniform(x[:, 0], x[:, 0] + scale(x[:, 1])), batch_size=7
+    )
     low, high = model(X).support
     np.testing.assert_array_equal(low, X[:, :1])
     np.testing.assert_allclose(high, X[:, :1] + 0.2 + np.logaddexp(0, X[:, 1:]))
@@ -152,7 +177,10 @@ def test_values_are_those_of_the_library(name):
     (gradient,) = torch.autograd.grad(values.sum(), leaf)
     NET.train(mode)
     np.testing.assert_allclose(
-        model(X).log_prob(y), values.detach().numpy().reshape(N, -1).sum(axis=1), rtol=1e-8, atol=1e-8
+        model(X).log_prob(y),
+        values.detach().numpy().reshape(N, -1).sum(axis=1),
+        rtol=1e-8,
+        atol=1e-8,
     )
     np.testing.assert_allclose(model(X).score(y), gradient.numpy(), rtol=1e-7, atol=1e-7)
 
@@ -236,7 +264,8 @@ class TestNothingIsLeftBehind:
         wanted, got = model(X).score(X[:, 0]), []
         before = state(net)
         threads = [
-            threading.Thread(target=lambda: got.append(model(X).score(X[:, 0]))) for _ in range(4)
+            threading.Thread(target=lambda: got.append(model(X).score(X[:, 0])))
+            for _ in range(4)
         ]
         for thread in threads:
             thread.start()
@@ -256,7 +285,9 @@ class TestNothingIsLeftBehind:
         assert x.requires_grad
         assert not y.requires_grad
         assert cg.kcsd(cg.from_scores(wanted), x, y, n_boot=5, rng=0).n == N
-        np.testing.assert_array_equal(cg.scores(cg.from_scores(x), X, X), X)  # a tensor of scores
+        np.testing.assert_array_equal(
+            cg.scores(cg.from_scores(x), X, X), X
+        )  # a tensor of scores
         leaf = torch.ones(N, requires_grad=True)
         assert cg.as_model((leaf, leaf)).rows == N
 
@@ -312,7 +343,9 @@ def test_a_network_that_cannot_be_found_is_asked_for():
     elsewhere.net = network(1)
     hidden = cg.from_torch(lambda x: through(elsewhere.net, x))
     assert hidden.make.modules == ()
-    with pytest.raises(InputError, match=r"changes with the rows beside it.*modules=\[net\]"):
+    with pytest.raises(
+        InputError, match=r"changes with the rows beside it.*modules=\[net\]"
+    ):
         hidden(X).score(X[:, 0])
     with pytest.raises(InputError, match="changes with the rows beside it"):
         cg.adaptive(hidden, X, X[:, 0], n_boot=5)  # which needs no scores
@@ -350,7 +383,9 @@ def test_single_precision():
         return lambda x: mixture(net(x), td.Normal(net(x)[:, 2:4], scale(net(x)[:, 4:6])))
 
     def laplace(net):
-        return lambda x: mixture(net(x), td.StudentT(3.0, net(x)[:, 2:4], scale(net(x)[:, 4:6])))
+        return lambda x: mixture(
+            net(x), td.StudentT(3.0, net(x)[:, 2:4], scale(net(x)[:, 4:6]))
+        )
 
     y = np.random.default_rng(3).normal(size=N)
     for make in (normals, laplace):
@@ -381,7 +416,9 @@ class TestShapes:
             model = cg.from_torch(make)
             for given in (y, y[:, None]):
                 scores = model(x).score(given)
-                wanted = truth if "Normal" in repr(make(torch.zeros(1, 1))) else np.sign(truth)
+                wanted = (
+                    truth if "Normal" in repr(make(torch.zeros(1, 1))) else np.sign(truth)
+                )
                 np.testing.assert_allclose(scores, wanted)
                 assert model(x).log_prob(given).shape == (N,)
 
@@ -390,10 +427,19 @@ class TestShapes:
         [
             (lambda x: td.Normal(x[:, 0, None] - x[:, 0], 1.0), r"batch shape \(24, 24\)"),
             (lambda x: td.Normal(x[:1, 0], 1.0), r"batch shape \(1,\)"),
-            (lambda x: td.Normal(x, 1.0), r"loc of Normal .* must have shape \(24, 1\) or \(24,\), got"),
+            (
+                lambda x: td.Normal(x, 1.0),
+                r"loc of Normal .* must have shape \(24, 1\) or \(24,\), got",
+            ),
             (lambda x: td.Gumbel(x, 1.0), r"batch shape \(24, 2\) .* must be \(24, 1\)"),
-            (lambda x: independent(td.Normal(x[:, 0], 1.0)), r"event shape \(24,\) must have"),
-            (lambda x: independent(td.Gumbel(x[:, 0], 1.0)), r"event shape \(24,\) .* rows are not"),
+            (
+                lambda x: independent(td.Normal(x[:, 0], 1.0)),
+                r"event shape \(24,\) must have",
+            ),
+            (
+                lambda x: independent(td.Gumbel(x[:, 0], 1.0)),
+                r"event shape \(24,\) .* rows are not",
+            ),
             (lambda x: x[:, 0], r"returned Tensor of shape \(2,\), and a distribution"),
             (lambda x: (x, x), "returned tuple, and a distribution"),
         ],
@@ -412,7 +458,9 @@ class TestShapes:
 
     def test_a_log_density_of_the_wrong_shape(self):
         model = cg.from_log_prob(lambda y, x: -((y - x) ** 2), backend="torch")
-        with pytest.raises(ShapeError, match=r"shape \(24,\), got shape \(24, 24\)\. Is one of x and y"):
+        with pytest.raises(
+            ShapeError, match=r"shape \(24,\), got shape \(24, 24\)\. Is one of x and y"
+        ):
             model(X[:, 1:]).score(X[:, 0])
 
     def test_frames(self):
@@ -474,7 +522,9 @@ class TestMethods:
 
     def test_never_guessed(self):
         for options in ({}, {"method": "log_prob"}, {"method": "swapped"}, {"y": "inputs"}):
-            with pytest.raises(InputError, match=r"which parameter is y .* y='\w+', x='\w+'\)"):
+            with pytest.raises(
+                InputError, match=r"which parameter is y .* y='\w+', x='\w+'\)"
+            ):
                 cg.from_torch(Flow(), **options)
         with pytest.raises(InputError, match=r"no parameter 'target'"):
             cg.from_torch(Flow(), y="target", x="context")
@@ -551,7 +601,13 @@ class TestFlows:
         flow = zuko.flows.MAF(d_y, 2, transforms=2, hidden_features=(8,)).double()
         model = cg.from_torch(flow)
         y = model(X).sample(np.random.default_rng(0))
-        check_law(model, X, draws=400, needs={"normal_scores", "sample"}, snapshot=lambda: state(flow))
+        check_law(
+            model,
+            X,
+            draws=400,
+            needs={"normal_scores", "sample"},
+            snapshot=lambda: state(flow),
+        )
         np.testing.assert_allclose(
             model(X).log_prob(y),
             flow(torch.tensor(X)).log_prob(torch.tensor(y)).detach().numpy(),
@@ -587,7 +643,9 @@ class TestBound:
         assert model.rows == N
         y = model.sample(np.random.default_rng(0))
         check_law(model, X, y, draws=400, pickles=True)
-        np.testing.assert_allclose(model(X).score(y), cg.from_torch(make)(X).score(y), rtol=1e-9)
+        np.testing.assert_allclose(
+            model(X).score(y), cg.from_torch(make)(X).score(y), rtol=1e-9
+        )
 
     def test_the_wrong_number_of_rows(self):
         with pytest.raises(ShapeError, match="bound to 5 rows and the sample has 24"):
@@ -602,7 +660,9 @@ class TestBound:
         with pytest.raises(UnsupportedModelError, match="Rows of Own cannot be taken"):
             model(X).score(X[:, 0])
         scores = cg.from_torch(lambda x: Own(torch.zeros(len(x)), 1.0))(X).score(X[:, 0])
-        np.testing.assert_allclose(scores[:, 0], -2 * X[:, 0])  # its own density, not the normal's
+        np.testing.assert_allclose(
+            scores[:, 0], -2 * X[:, 0]
+        )  # its own density, not the normal's
 
 
 class TestRefused:
@@ -613,7 +673,11 @@ class TestRefused:
         ):
             cg.kcsd(cg.from_torch(make), X, np.arange(N))
         with pytest.raises(ShapeError, match=r"must be \(2, 1\)"):
-            cg.kcsd(cg.from_torch(lambda x: independent(td.Bernoulli(logits=x[:, :2]))), X, np.arange(N))
+            cg.kcsd(
+                cg.from_torch(lambda x: independent(td.Bernoulli(logits=x[:, :2]))),
+                X,
+                np.arange(N),
+            )
 
     def test_piecewise_constant(self):
         edges = torch.linspace(-4, 4, 9).double()
@@ -623,7 +687,9 @@ class TestRefused:
                 1, torch.bucketize(y, edges[1:-1])[:, None]
             )[:, 0]
 
-        with pytest.raises(DerivativeError, match=r"piecewise constant .* standardize='cdf'"):
+        with pytest.raises(
+            DerivativeError, match=r"piecewise constant .* standardize='cdf'"
+        ):
             cg.from_log_prob(log_prob, backend="torch")(X).score(X[:, 0])
         flat = cg.from_log_prob(lambda y, x: log_prob(y, x) + 0 * y, backend="torch")
         with pytest.raises(DerivativeError, match="flat at every row"):
@@ -658,7 +724,10 @@ def test_a_log_density_by_name():
         np.testing.assert_allclose(model(X).score(X[:, 1]), wanted)
         assert not model(X).can("cdf")
         check_law(model, X, X[:, 1], normalised=False)
-    assert cg.ksd(cg.from_log_prob(lambda y: -(y**2), backend="torch"), X[:, 0], n_boot=5).n == N
+    assert (
+        cg.ksd(cg.from_log_prob(lambda y: -(y**2), backend="torch"), X[:, 0], n_boot=5).n
+        == N
+    )
 
 
 def test_models_can_be_sent_to_workers():
@@ -672,7 +741,9 @@ def test_what_it_lacks_is_said():
     y = model(X).sample(np.random.default_rng(0))
     with pytest.raises(UnsupportedModelError, match="d_y = 1 only"):
         model(X).cdf(y)
-    with pytest.raises(UnsupportedModelError, match="MixtureSameFamily has no normal_scores"):
+    with pytest.raises(
+        UnsupportedModelError, match="MixtureSameFamily has no normal_scores"
+    ):
         model(X).normal_scores(y)
     with pytest.raises(UnsupportedModelError, match="no marginals"):
         model(X).marginals(y)
@@ -715,7 +786,9 @@ def eta(x):
 
 
 DISCRETE = {
-    "categorical": lambda x: td.Categorical(logits=torch.stack([eta(x), -eta(x), 0 * eta(x)], -1)),
+    "categorical": lambda x: td.Categorical(
+        logits=torch.stack([eta(x), -eta(x), 0 * eta(x)], -1)
+    ),
     "bernoulli": lambda x: td.Bernoulli(logits=eta(x)),
     "bernoulli-column": lambda x: td.Bernoulli(probs=torch.sigmoid(eta(x))[:, None]),
     "poisson": lambda x: td.Poisson(torch.exp(eta(x))),
@@ -730,8 +803,14 @@ class TestDiscrete:
         make = DISCRETE[name]
         dist = make(torch.tensor(NEW))
         y = dist.sample().numpy().reshape(-1)
-        theirs = dist.log_prob(torch.tensor(y).reshape(dist.batch_shape)).numpy().reshape(-1)
-        for model in (cg.from_torch(make, batch_size=10), cg.from_torch(make), cg.as_model(dist)):
+        theirs = (
+            dist.log_prob(torch.tensor(y).reshape(dist.batch_shape)).numpy().reshape(-1)
+        )
+        for model in (
+            cg.from_torch(make, batch_size=10),
+            cg.from_torch(make),
+            cg.as_model(dist),
+        ):
             np.testing.assert_allclose(model(NEW).log_prob(y), theirs, atol=1e-5)
         check_law(cg.from_torch(make, batch_size=10), NEW, y, most=400)
         check_law(cg.as_model(dist), NEW, y, most=400, pickles=True, tests=False)
@@ -748,7 +827,9 @@ class TestDiscrete:
         elsewhere = types.ModuleType("elsewhere")
         elsewhere.net = network(3)
         hidden = cg.from_torch(lambda x: td.Categorical(logits=elsewhere.net(x)))
-        with pytest.raises(InputError, match=r"changes with the rows beside it.*modules=\[net\]"):
+        with pytest.raises(
+            InputError, match=r"changes with the rows beside it.*modules=\[net\]"
+        ):
             cg.kcsd(hidden, NEW, CLASSES)
 
 
@@ -779,12 +860,16 @@ class TestBatches:
     def test_y_of_other_rows(self):
         law = cg.from_torch(FAMILIES["gumbel"][0], batch_size=5)(X)
         for ability in ("score", "log_prob", "cdf", "normal_scores"):
-            with pytest.raises(ShapeError, match="y has 23 rows, and the law of Gumbel has 24"):
+            with pytest.raises(
+                ShapeError, match="y has 23 rows, and the law of Gumbel has 24"
+            ):
                 getattr(law, ability)(X[1:, 0])
 
     def test_few_flat_rows_at_the_end(self):
         """A density that is flat around 0: the last batch may have no other rows."""
-        model = cg.from_log_prob(lambda y, x: -(torch.relu(y.abs() - 1) ** 2), backend="torch")
+        model = cg.from_log_prob(
+            lambda y, x: -(torch.relu(y.abs() - 1) ** 2), backend="torch"
+        )
         model = replace(model, make=replace(model.make, size=10))
         y = np.concatenate([np.full(20, 2.0), np.zeros(4)])
         np.testing.assert_allclose(model(X).score(y)[:, 0], np.where(y > 1, -2.0, 0.0))
@@ -812,6 +897,12 @@ class TestBatches:
     def test_rows_of_a_law(self):
         law = cg.from_torch(FAMILIES["gumbel"][0], batch_size=5)(X)
         rows = np.array([3, 3, 0, 20])
-        np.testing.assert_allclose(law.take(rows).score(X[rows, 0]), law.score(X[:, 0])[rows])
-        copy = pickle.loads(pickle.dumps(cg.as_model(td.Gumbel(torch.tensor(X[:, 0]), 1.0))))
-        np.testing.assert_allclose(copy.take(rows).score(X[rows, 1])[:, 0], copy.score(X[:, 1])[rows, 0])
+        np.testing.assert_allclose(
+            law.take(rows).score(X[rows, 0]), law.score(X[:, 0])[rows]
+        )
+        copy = pickle.loads(
+            pickle.dumps(cg.as_model(td.Gumbel(torch.tensor(X[:, 0]), 1.0)))
+        )
+        np.testing.assert_allclose(
+            copy.take(rows).score(X[rows, 1])[:, 0], copy.score(X[:, 1])[rows, 0]
+        )

@@ -37,7 +37,8 @@ def prepared(model, x, y, standardize="auto", scale_x="ranks"):
 
 
 @pytest.mark.parametrize(
-    ("d_y", "standardize"), [(1, "auto"), (2, "auto"), (2, "mean_std"), (1, "none"), (3, "none")]
+    ("d_y", "standardize"),
+    [(1, "auto"), (2, "auto"), (2, "mean_std"), (1, "none"), (3, "none")],
 )
 def test_against_loops(d_y, standardize):
     """Every statistic is the off-diagonal sum of a dense matrix, and the rest is the combination."""
@@ -53,13 +54,19 @@ def test_against_loops(d_y, standardize):
             xi[:, e.columns] @ xi[:, e.columns].T
         )
         wanted = matrix.sum() - np.trace(matrix)
-        assert drawn.statistics[k] == pytest.approx(wanted, abs=1e-4 * np.trace(matrix) + 1e-9)
-    families = [f for f in design.families if len(f.which) and f.which.max() < len(drawn.statistics)]
+        assert drawn.statistics[k] == pytest.approx(
+            wanted, abs=1e-4 * np.trace(matrix) + 1e-9
+        )
+    families = [
+        f for f in design.families if len(f.which) and f.which.max() < len(drawn.statistics)
+    ]
     both = np.column_stack([drawn.draws, drawn.statistics])
     spread = both.std(axis=1)
     alive = spread > 1e-5 * drawn.sizes
     scaled = np.where(
-        alive[:, None], (both - both.mean(axis=1)[:, None]) / np.where(alive, spread, 1)[:, None], 0
+        alive[:, None],
+        (both - both.mean(axis=1)[:, None]) / np.where(alive, spread, 1)[:, None],
+        0,
     )
     parts = []
     for family in families:
@@ -83,7 +90,11 @@ def test_the_scales_are_the_kernels_of_kcsd_less_their_constant_part():
     z = (y - mean) / std
     centre = np.eye(40) - 1 / 40
     for row in got.details["scales"]:
-        k = centre @ oracle.gram(scaled, scaled, oracle.gaussian, row["bandwidth_x"]) @ centre
+        k = (
+            centre
+            @ oracle.gram(scaled, scaled, oracle.gaussian, row["bandwidth_x"])
+            @ centre
+        )
         matrix = k * oracle.stein_h(z, -z, oracle.gaussian, row["bandwidth_y"])
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (40, 300))
         spread = oracle.off_diagonal_forms(matrix, signs).std() / 39
@@ -95,7 +106,11 @@ def test_simple_misfits_are_seen_by_the_family_that_looks_for_them(kind):
     rng = np.random.default_rng(5)
     n = 500
     x = pd.DataFrame(
-        {"a": rng.normal(size=n), "b": rng.normal(size=n), "g": rng.choice(list("uvwxyz"), n)}
+        {
+            "a": rng.normal(size=n),
+            "b": rng.normal(size=n),
+            "g": rng.choice(list("uvwxyz"), n),
+        }
     )
     e = rng.normal(size=n)
     y = {
@@ -217,7 +232,11 @@ class TestDetails:
     def test_scores_that_were_differentiated(self):
         x, y, _, _ = draw()
         model = cg.from_log_prob(lambda y, x: -0.5 * y[:, 0] ** 2)
-        assert 0 < cg.adaptive(model, x, y, standardize="none", **SHORT).details["score_error"] < 1e-6
+        assert (
+            0
+            < cg.adaptive(model, x, y, standardize="none", **SHORT).details["score_error"]
+            < 1e-6
+        )
         # Integrated to a CDF, it needs no scores.
         same = cg.adaptive((np.zeros(24), np.ones(24)), x, y, **SHORT)
         assert "score_error" not in cg.adaptive(model, x, y, **SHORT).details
@@ -228,7 +247,9 @@ class TestDetails:
 class TestColumnsOfX:
     def frame(self, n=40):
         rng = np.random.default_rng(0)
-        x = pd.DataFrame({"a": rng.normal(size=n), "g": rng.choice(["u", "v", "w"], n), "c": 2.0})
+        x = pd.DataFrame(
+            {"a": rng.normal(size=n), "g": rng.choice(["u", "v", "w"], n), "c": 2.0}
+        )
         return x, x["a"].to_numpy() + rng.normal(size=n)
 
     def test_levels_and_a_constant_column(self):
@@ -246,7 +267,9 @@ class TestColumnsOfX:
     @pytest.mark.parametrize("solver", ["exact", "lowrank"])
     def test_no_numbers_at_all(self, solver):
         x, y = self.frame()
-        result = cg.adaptive((x["a"].to_numpy(), np.ones(40)), x[["g"]], y, solver=solver, **SHORT)
+        result = cg.adaptive(
+            (x["a"].to_numpy(), np.ones(40)), x[["g"]], y, solver=solver, **SHORT
+        )
         table = result.details["scales"]
         assert [row["bandwidth_x"] for row in table] == [None] * 4
         assert [row["bandwidth_y"] for row in table] == list(SCALES_Y)
@@ -265,7 +288,9 @@ class TestColumnsOfX:
     def test_a_constant_column_changes_nothing(self):
         x, y, mean, std = draw()
         plain = cg.adaptive((mean, std), x, y, **SHORT)
-        wide = cg.adaptive((mean, std), np.column_stack([x, np.full(len(x), 7.0)]), y, **SHORT)
+        wide = cg.adaptive(
+            (mean, std), np.column_stack([x, np.full(len(x), 7.0)]), y, **SHORT
+        )
         assert (wide.statistic, wide.pvalue) == (plain.statistic, plain.pvalue)
         assert wide.details["strongest_location"]["x"][2] == 7.0
 
@@ -300,8 +325,11 @@ class TestOutliers:
         results = []
         for value in (40.0, far):
             y[5] = value
-            results.append(cg.adaptive((x, np.ones(150)), x, y, solver=solver, rng=0, n_boot=199))
-        # Beyond 6.5 standard deviations it is evidence by its surprise alone, and the sums stay.
+            results.append(
+                cg.adaptive((x, np.ones(150)), x, y, solver=solver, rng=0, n_boot=199)
+            )
+        # Beyond 6.5 standard deviations it is evidence by its surprise alone, and the sums
+        # stay.
         near, other = results
         assert other.pvalue <= near.pvalue == 1 / 200
         for a, b in zip(near.details["scales"], other.details["scales"], strict=True):
@@ -340,7 +368,9 @@ class TestInvariance:
         x, y, mean, std = draw(30, 2)
         options = {"standardize": standardize, **SHORT}
         plain = cg.adaptive((mean, std), x, y, **options)
-        other = cg.adaptive((scale * mean + shift, scale * std), x, scale * y + shift, **options)
+        other = cg.adaptive(
+            (scale * mean + shift, scale * std), x, scale * y + shift, **options
+        )
         assert other.pvalue == plain.pvalue
         assert other.statistic == pytest.approx(plain.statistic, rel=1e-6)
 
@@ -354,12 +384,15 @@ class TestInvariance:
         assert other.pvalue == plain.pvalue
         assert other.statistic == pytest.approx(plain.statistic, rel=1e-6)
         location = plain.details["strongest_location"]["x"] * [1.0, unit] + [shift, 0.0]
-        np.testing.assert_allclose(other.details["strongest_location"]["x"], location, rtol=1e-6)
+        np.testing.assert_allclose(
+            other.details["strongest_location"]["x"], location, rtol=1e-6
+        )
 
     def test_units_of_x_matter_without_scaling(self):
         x, y, mean, std = draw(30)
         plain, other = (
-            cg.adaptive((mean, std), x * [1.0, unit], y, scale_x="none", **SHORT) for unit in (1, 50)
+            cg.adaptive((mean, std), x * [1.0, unit], y, scale_x="none", **SHORT)
+            for unit in (1, 50)
         )
         assert other.statistic != plain.statistic
 
@@ -421,7 +454,9 @@ def test_a_model_with_nothing_but_a_cdf():
     result = cg.adaptive(model, x, y, **SHORT)
     same = cg.adaptive((np.zeros(60), np.ones(60)), x, y, **SHORT)
     assert result.details["families"]["constant"] == same.details["families"]["constant"]
-    assert abs(result.pvalue - same.pvalue) < 0.05  # it has no predictions, which are functions of x
+    assert (
+        abs(result.pvalue - same.pvalue) < 0.05
+    )  # it has no predictions, which are functions of x
     # Without a score, kcsd compares what there is, and says so.
     plain, auto = (cg.kcsd(model, x, y, standardize=s, **SHORT) for s in ("none", "auto"))
     assert plain.pvalue == auto.pvalue
@@ -457,10 +492,18 @@ class TestErrors:
         ("change", "error", "message"),
         [
             (lambda x, y, s: (x, np.ones_like(y), s), InputError, "y is constant"),
-            (lambda x, y, s: (np.ones_like(x), y, s), InputError, "Every column of x is constant"),
+            (
+                lambda x, y, s: (np.ones_like(x), y, s),
+                InputError,
+                "Every column of x is constant",
+            ),
             (lambda x, y, s: (x[:2], y[:2], s[:2]), CondgofError, "at least 3 rows"),
             (lambda x, y, s: (x, y * np.nan, s), CondgofError, "NaN"),
-            (lambda x, y, s: (x, y, s[:-1]), CondgofError, "bound to 23 rows and the sample has 24"),
+            (
+                lambda x, y, s: (x, y, s[:-1]),
+                CondgofError,
+                "bound to 23 rows and the sample has 24",
+            ),
             (lambda x, y, s: (x, y, s * 1e200), CondgofError, "overflows"),
             (lambda x, y, s: (x, None, s), InputTypeError, "y is missing"),
         ],

@@ -14,17 +14,21 @@ def statistics(result):
     return np.array([row["statistic"] for row in result.details["scales"]])
 
 
-@pytest.mark.parametrize(("name", "n"), [("true-mixture", 1500), ("hgm", 700), ("true-pair", 1000)])
+@pytest.mark.parametrize(
+    ("name", "n"), [("true-mixture", 1500), ("hgm", 700), ("true-pair", 1000)]
+)
 def test_the_limit_against_redraws(name, n):
     """The same features; the diagonal is its mean: statistics move by √n where their spread is n."""
     case = problem(name)
     x, y = case.draw(n, np.random.default_rng(1))
     exact, low = (
-        cg.adaptive(case.p, x, y, rng=3, n_boot=999, solver=solver) for solver in ("exact", "lowrank")
+        cg.adaptive(case.p, x, y, rng=3, n_boot=999, solver=solver)
+        for solver in ("exact", "lowrank")
     )
     assert (exact.solver, low.solver) == ("exact", "lowrank")
     assert (exact.null, low.null) == ("model", "Gaussian limit")
-    # Four standard deviations of the noise of twice 999 draws, and what the limit is off at this n.
+    # Four standard deviations of the noise of twice 999 draws, and what the limit is off at
+    # this n.
     within = 4 * np.sqrt(2 * 0.25 / 1000) + 0.03
     assert abs(low.pvalue - exact.pvalue) <= within
     for family, p in exact.details["families"].items():
@@ -62,7 +66,9 @@ def write(table, folder, files=1, rows=None):
     folder.mkdir()
     size = -(-len(table) // files)
     for i in range(files):
-        pq.write_table(table.slice(i * size, size), folder / f"{i:03}.parquet", row_group_size=rows)
+        pq.write_table(
+            table.slice(i * size, size), folder / f"{i:03}.parquet", row_group_size=rows
+        )
     return cg.scan(folder / "*.parquet", x=["a", "b"], y="y")
 
 
@@ -80,7 +86,9 @@ class TestStreams:
         assert reference.null == "Gaussian limit"
         assert reference.details["standardized_by"] == "normal scores of the model's CDF"
         assert 0.01 < reference.pvalue < 1
-        for number, (files, rows, engine) in enumerate([(7, None, 1), (1, 777, 3), (3, 100, 2)]):
+        for number, (files, rows, engine) in enumerate(
+            [(7, None, 1), (1, 777, 3), (3, 100, 2)]
+        ):
             other = write(make_table(), tmp_path / str(number), files, rows)
             result = cg.adaptive(MODEL, other, engine=engine, **OPTIONS)
             assert result.pvalue == reference.pvalue

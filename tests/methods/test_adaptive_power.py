@@ -28,7 +28,9 @@ def test_level(name, n, standardize):
     found = list(pvalues(name, n, trials, standardize=standardize))
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in found)
-        assert binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha), alpha
+        assert (
+            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
+        ), alpha
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,8 @@ def test_normal_scores_see_the_weights_of_separated_modes(name, seen, missed):
     """Rates measured at n = 200: by the model's CDF, and by its mean and standard deviation."""
     trials = 25
     by_cdf, by_scale = (
-        sum(p <= 0.05 for p in pvalues(name, 200, trials, standardize=by)) for by in ("cdf", "mean_std")
+        sum(p <= 0.05 for p in pvalues(name, 200, trials, standardize=by))
+        for by in ("cdf", "mean_std")
     )
     assert by_cdf >= binom.ppf(1e-4, trials, seen)
     assert by_scale <= binom.isf(1e-4, trials, missed)

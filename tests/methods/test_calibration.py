@@ -18,7 +18,9 @@ def test_the_strongest_column_is_a_prediction():
     three = rng.dirichlet(np.ones(3), 300)
     y = np.array([rng.choice(3, p=p) for p in three])
     names = {f"P({name})" for name in "abc"}
-    found = cg.calibration(cg.probabilities(three, list("abc")), None, np.array(list("abc"))[y], rng=0)
+    found = cg.calibration(
+        cg.probabilities(three, list("abc")), None, np.array(list("abc"))[y], rng=0
+    )
     assert found.details["strongest_column"]["column"] in names
     many = rng.dirichlet(np.ones(15), 300)
     y = np.array([rng.choice(15, p=p) for p in many])

@@ -5,7 +5,13 @@ import pytest
 
 import condgof as cg
 import oracle
-from condgof.errors import InputError, InputTypeError, ShapeError, SupportError, UnsupportedModelError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    SupportError,
+    UnsupportedModelError,
+)
 from condgof.null._draws import censoring_times
 
 
@@ -15,7 +21,13 @@ def sample(n, share, seed, shape=1.0):
     scale = np.exp(0.5 * x[:, 0])
     times = scale * rng.weibull(shape, n)
     until = scale * rng.exponential((1 - share) / share, n) if share else np.full(n, np.inf)
-    return cg.models.Exponential(scale=scale), x, np.minimum(times, until), times <= until, scale
+    return (
+        cg.models.Exponential(scale=scale),
+        x,
+        np.minimum(times, until),
+        times <= until,
+        scale,
+    )
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6])
@@ -60,7 +72,9 @@ def test_without_censoring_it_is_close_to_the_plain_test():
 
 def test_signs_and_groups_work_too():
     model, x, y, event, _ = sample(200, 0.4, 5)
-    assert cg.adaptive(model, x, y, event=event, null="wild", rng=0).null == "wild bootstrap"
+    assert (
+        cg.adaptive(model, x, y, event=event, null="wild", rng=0).null == "wild bootstrap"
+    )
     grouped = cg.adaptive(model, x, y, event=event, groups=np.arange(200) // 4, rng=0)
     assert "signs" in grouped.null or "wild" in grouped.null
     assert cg.adaptive(model, x, y, event=event, rng=0).null == "model"
@@ -111,7 +125,10 @@ def test_times_of_censoring_are_drawn_by_kaplan_and_meier():
     watched = np.column_stack([event - seen, event, np.full(n, -np.inf)])
     same = lambda a, b: np.ones((len(a), len(b)))  # noqa: E731
     drawn = np.concatenate(
-        [censoring_times(watched, np.zeros((n, 1)), same, np.random.default_rng(s)) for s in range(40)]
+        [
+            censoring_times(watched, np.zeros((n, 1)), same, np.random.default_rng(s))
+            for s in range(40)
+        ]
     )
     at, lost = oracle.kaplan_meier(seen, 1 - event.astype(int))
     for level in (0.25, 0.5, 0.75):
@@ -131,7 +148,11 @@ def test_times_of_censoring_are_drawn_by_kaplan_and_meier():
         ),
         ([0] * 60, InputError, "without a single event"),
         ([1] * 59, ShapeError, "bound to 59 rows and the sample has 60"),
-        ([1.0] * 59 + [np.nan], InputError, "event is missing in 1 of 60 rows, the first in row 59"),
+        (
+            [1.0] * 59 + [np.nan],
+            InputError,
+            "event is missing in 1 of 60 rows, the first in row 59",
+        ),
         (["yes"] * 60, InputTypeError, "event must be real numbers"),
         (np.ones((60, 2)), ShapeError, r"event must have shape \(n,\)"),
     ],
@@ -156,9 +177,13 @@ def test_what_else_is_refused():
     with pytest.raises(InputError, match="entry= goes with event="):
         cg.adaptive(model, x, y, entry=np.zeros(60))
     with pytest.raises(UnsupportedModelError, match="says this for d_y = 1 only"):
-        cg.adaptive(cg.models.Exponential(scale=1.0), x, np.column_stack([y, y]), event=event)
+        cg.adaptive(
+            cg.models.Exponential(scale=1.0), x, np.column_stack([y, y]), event=event
+        )
     with pytest.raises(InputError, match="event and x have different indices"):
-        cg.adaptive(model, pd.DataFrame(x), y, event=pd.Series(event, index=np.arange(1, 61)))
+        cg.adaptive(
+            model, pd.DataFrame(x), y, event=pd.Series(event, index=np.arange(1, 61))
+        )
     with pytest.raises(InputError, match="standardize='none' has no meaning"):
         cg.adaptive(model, x, y, event=event, standardize="none")
 
@@ -181,5 +206,6 @@ def test_a_law_with_a_survival_function_and_nothing_else_will_do():
     model, x, y, event, scale = sample(100, 0.3, 2)
     own = cg.adaptive(Late(scale), x, y, event=event, rng=0)
     assert own.details["families"]["constant"] == pytest.approx(
-        cg.adaptive(model, x, y, event=event, rng=0).details["families"]["constant"], abs=0.05
+        cg.adaptive(model, x, y, event=event, rng=0).details["families"]["constant"],
+        abs=0.05,
     )

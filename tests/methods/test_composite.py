@@ -13,7 +13,13 @@ from scipy.stats import norm
 import condgof as cg
 from condgof.check import _composite as whole
 from condgof.check._composite import OWN, TESTS, AllOfAdaptive
-from condgof.errors import InputError, InputTypeError, ModelError, RefitError, UnsupportedModelError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ModelError,
+    RefitError,
+    UnsupportedModelError,
+)
 from condgof.methods._adaptive import LOCAL_X, make_design, narrowed
 from condgof.methods._lowrank import draw
 from condgof.methods._options import Options
@@ -71,7 +77,9 @@ def test_a_slow_loop_gives_the_same(curve, name, options):
     def statistic(model, x, y):
         return getattr(cg, name)(model, x, y, rng=3, **options).statistic
 
-    result = cg.composite(line_fit, x, y, statistic=name, n_boot=N_BOOT, rng=3, engine=1, **options)
+    result = cg.composite(
+        line_fit, x, y, statistic=name, n_boot=N_BOOT, rng=3, engine=1, **options
+    )
     expected = slow_draws(x, y, statistic, 3)
     observed = statistic(line_fit(x, y), x, y)
     assert result.statistic == pytest.approx(observed, rel=1e-9)
@@ -107,7 +115,9 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
         plan = make_design(scored, Seed.of(3)).plan
         return draw(plan, scored, options, Seed.of(3)).drawn.statistics
 
-    expected = np.vstack([statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)])
+    expected = np.vstack(
+        [statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)]
+    )
     np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)
 
     both = values.T
@@ -143,19 +153,27 @@ def test_the_statistics_are_sums_over_all_pairs(curve):
         expected = pairs.sum() - np.trace(pairs)
         assert values[0, k] == pytest.approx(expected, rel=1e-4, abs=1e-5 * np.trace(pairs))
         if on_x.family == "locations" and on_y.name == "z":
-            near = narrowed(kernel_x, LOCAL_X)(units, inside.design.locations[[on_x.label]])[:, 0]
+            near = narrowed(kernel_x, LOCAL_X)(
+                units, inside.design.locations[[on_x.label]]
+            )[:, 0]
             by_hand = np.sum(near * z) ** 2 - np.sum((near * z) ** 2)
             assert values[0, k] == pytest.approx(by_hand, rel=0.02, abs=0.02)
     surprises = -np.log(2.0 * norm.sf(np.sort(np.abs(z))[::-1][:15]))
-    over = np.cumsum(surprises - np.log(60 / (np.arange(15) + 0.5))) / np.sqrt(np.arange(15) + 1)
+    over = np.cumsum(surprises - np.log(60 / (np.arange(15) + 0.5))) / np.sqrt(
+        np.arange(15) + 1
+    )
     assert values[0, -1] == pytest.approx(over.max(), rel=1e-6)
 
 
-@pytest.mark.parametrize("how", [{"solver": "lowrank"}, {"precision": 0.1}, {"memory": 10**7}])
+@pytest.mark.parametrize(
+    "how", [{"solver": "lowrank"}, {"precision": 0.1}, {"memory": 10**7}]
+)
 def test_how_draws_are_made_is_of_no_matter_to_adaptive(curve, how):
     x, y = curve
     plain, other = (
-        cg.composite(line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options)
+        cg.composite(
+            line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
+        )
         for options in ({}, how)
     )
     np.testing.assert_array_equal(plain.null_distribution, other.null_distribution)
@@ -173,7 +191,14 @@ def test_adaptive_heeds_its_options(curve, option):
     x = np.exp(x)
     plain, other = (
         cg.composite(
-            cg.fits.ols(), x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
+            cg.fits.ols(),
+            x,
+            y,
+            statistic="adaptive",
+            n_boot=N_BOOT,
+            rng=3,
+            engine=1,
+            **options,
         )
         for options in ({}, option)
     )
@@ -236,7 +261,8 @@ def test_the_seed_of_a_result_gives_it_again(curve):
 def test_more_replicates_keep_the_first_ones(curve):
     x, y = curve
     few, many = (
-        cg.composite(line_fit, x, y, statistic="kcsd", n_boot=m, rng=0, engine=1) for m in (5, 9)
+        cg.composite(line_fit, x, y, statistic="kcsd", n_boot=m, rng=0, engine=1)
+        for m in (5, 9)
     )
     np.testing.assert_array_equal(few.null_distribution, many.null_distribution[:5])
 
@@ -262,7 +288,8 @@ def test_a_fit_that_writes_into_its_data_changes_nothing(curve):
         return found
 
     a, b = (
-        cg.composite(f, x, y, statistic="kcsd", n_boot=4, rng=0, engine=1) for f in (line_fit, rough)
+        cg.composite(f, x, y, statistic="kcsd", n_boot=4, rng=0, engine=1)
+        for f in (line_fit, rough)
     )
     np.testing.assert_array_equal(a.null_distribution, b.null_distribution)
 
@@ -285,16 +312,23 @@ def test_a_failed_refit_is_reported_and_left_out(curve):
     options = {"statistic": "kcsd", "n_boot": N_BOOT, "rng": 3, "engine": 1}
     whole = cg.composite(line_fit, x, y, **options)
     result = cg.composite(failing({7}), x, y, **options)
-    np.testing.assert_array_equal(result.null_distribution, np.delete(whole.null_distribution, 6))
+    np.testing.assert_array_equal(
+        result.null_distribution, np.delete(whole.null_distribution, 6)
+    )
     assert result.details["failures"] == 1
     assert result.details["first_failure"] == "ValueError: no convergence in call 7"
-    assert "1 of 19 refit failed and was left out (ValueError: no convergence in call 7)" in str(result)
+    assert (
+        "1 of 19 refit failed and was left out (ValueError: no convergence in call 7)"
+        in str(result)
+    )
     above = np.sum(result.null_distribution >= result.statistic)
     assert result.pvalue == (1 + above) / N_BOOT
 
 
 def test_a_failed_first_fit_is_an_error_that_names_it(curve):
-    with pytest.raises(ModelError, match="fit failed: ValueError: no convergence in call 0") as caught:
+    with pytest.raises(
+        ModelError, match="fit failed: ValueError: no convergence in call 0"
+    ) as caught:
         cg.composite(failing({0}), *curve, n_boot=N_BOOT, rng=3, engine=1)
     assert isinstance(caught.value.__cause__, ValueError)
 
@@ -310,9 +344,18 @@ def test_many_failed_refits_are_an_error(curve):
 def test_failing_in_processes_is_reported_too(curve):
     x, y = curve
     result = cg.composite(
-        FailsOnSome(), x, y, statistic="kcsd", n_boot=N_BOOT, rng=3, engine=2, workers="processes"
+        FailsOnSome(),
+        x,
+        y,
+        statistic="kcsd",
+        n_boot=N_BOOT,
+        rng=3,
+        engine=2,
+        workers="processes",
     )
-    alone = cg.composite(FailsOnSome(), x, y, statistic="kcsd", n_boot=N_BOOT, rng=3, engine=1)
+    alone = cg.composite(
+        FailsOnSome(), x, y, statistic="kcsd", n_boot=N_BOOT, rng=3, engine=1
+    )
     assert result.details["failures"] == alone.details["failures"] == 1
     assert result.details["first_failure"] == alone.details["first_failure"]
 
@@ -334,7 +377,9 @@ def test_a_statistic_that_is_not_finite_is_a_failure(curve):
         calls[0] += 1
         return np.nan if calls[0] == 3 else 1.0
 
-    result = cg.composite(line_fit, x, y, statistic=statistic, n_boot=N_BOOT, rng=0, engine=1)
+    result = cg.composite(
+        line_fit, x, y, statistic=statistic, n_boot=N_BOOT, rng=0, engine=1
+    )
     assert result.details["first_failure"] == "NumericalError: The statistic is nan."
     assert result.pvalue == 1.0
     assert result.method == "composite(statistic)"
@@ -350,7 +395,9 @@ def test_a_callable_statistic_gets_the_models_and_its_options(curve):
         mean, std = model(x).mean_std()
         return float(np.abs((y - mean[:, 0]) / std[:, 0]).max() ** power)
 
-    result = cg.composite(line_fit, x, y, statistic=largest, n_boot=N_BOOT, rng=3, engine=1, power=2.0)
+    result = cg.composite(
+        line_fit, x, y, statistic=largest, n_boot=N_BOOT, rng=3, engine=1, power=2.0
+    )
     expected = slow_draws(x, y, lambda m, x, y: (np.abs((y - m[0]) / m[1]).max()) ** 2, 3)
     np.testing.assert_allclose(result.null_distribution, expected)
     assert result.method == "composite(largest)"
@@ -359,7 +406,8 @@ def test_a_callable_statistic_gets_the_models_and_its_options(curve):
 def test_a_test_itself_may_be_passed_as_the_statistic(curve):
     x, y = curve
     a, b = (
-        cg.composite(line_fit, x, y, statistic=s, n_boot=3, rng=0, engine=1) for s in ("kcsd", cg.kcsd)
+        cg.composite(line_fit, x, y, statistic=s, n_boot=3, rng=0, engine=1)
+        for s in ("kcsd", cg.kcsd)
     )
     assert a.statistic == b.statistic
     assert b.method == "composite(kcsd)"
@@ -434,10 +482,15 @@ def test_counts_stay_counts(curve, name):
 
     def fit(x, y):
         seen.append(np.asarray(y, dtype=float))
-        assert np.asarray(y).dtype.kind == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
+        assert (
+            np.asarray(y).dtype.kind
+            == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
+        )
         return cg.fits.glm("poisson")(x, y)
 
-    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1).result
+    result = cg.composite(
+        fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1
+    ).result
     assert all((one == np.floor(one)).all() for one in seen)
     plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1).result
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
@@ -484,9 +537,15 @@ def test_labels_stay_labels(name):
     result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1).result
     kind = np.ndarray if name == "list" else type(given)
     assert {type(one) for one in seen} == {kind}
-    assert {str(getattr(one, "dtype", "")) for one in seen} == {str(getattr(seen[0], "dtype", ""))}
-    assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(np.ravel(np.asarray(given)).tolist())
-    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1).result
+    assert {str(getattr(one, "dtype", "")) for one in seen} == {
+        str(getattr(seen[0], "dtype", ""))
+    }
+    assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(
+        np.ravel(np.asarray(given)).tolist()
+    )
+    ready = cg.composite(
+        cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1
+    ).result
     np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
 
 
@@ -515,7 +574,9 @@ def test_fit_may_take_an_rng(curve):
         return mean + 0.01 * rng.standard_normal(len(x)), std
 
     one, two = (
-        cg.composite(noisy, x, y, statistic="kcsd", n_boot=5, rng=0, engine=e, workers="threads")
+        cg.composite(
+            noisy, x, y, statistic="kcsd", n_boot=5, rng=0, engine=e, workers="threads"
+        )
         for e in (1, 2)
     )
     np.testing.assert_allclose(one.null_distribution, two.null_distribution)
@@ -552,7 +613,9 @@ def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
     ],
 )
 def test_a_model_without_a_sampler_is_refused(curve, model):
-    with pytest.raises(UnsupportedModelError, match=r"no sampler\. Those that have one: closed"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"no sampler\. Those that have one: closed"
+    ):
         cg.composite(model, *curve, rng=0)
 
 
@@ -565,8 +628,16 @@ def test_a_model_without_a_sampler_is_refused(curve, model):
             InputTypeError,
             "kcsd has no option 'null'. Its options here: ",
         ),
-        ({"statistic": "kcsd", "locations": 3}, InputTypeError, "kcsd has no option 'locations'"),
-        ({"workers": "fibres"}, InputError, "workers must be None, 'processes' or 'threads'"),
+        (
+            {"statistic": "kcsd", "locations": 3},
+            InputTypeError,
+            "kcsd has no option 'locations'",
+        ),
+        (
+            {"workers": "fibres"},
+            InputError,
+            "workers must be None, 'processes' or 'threads'",
+        ),
         ({"n_boot": 0}, InputError, "n_boot must be at least 1"),
         ({"engine": "all"}, InputTypeError, "engine must be None"),
         ({"statistic": "kcsd", "solver": "fast"}, InputError, "solver must be one of"),
@@ -596,7 +667,9 @@ def test_sources_are_refused(tmp_path):
 def test_progress_is_told(curve):
     x, y = curve
     told = []
-    cg.composite(line_fit, x, y, n_boot=4, rng=0, engine=1, progress=lambda *at: told.append(at))
+    cg.composite(
+        line_fit, x, y, n_boot=4, rng=0, engine=1, progress=lambda *at: told.append(at)
+    )
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -626,7 +699,9 @@ def test_what_cannot_be_sent_is_told(curve):
 
     with pytest.raises(InputTypeError, match="cannot be sent to another process"):
         cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="processes")
-    assert cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="threads").pvalue > 0
+    assert (
+        cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="threads").pvalue > 0
+    )
 
 
 def test_the_result_reads_well_and_is_plain(curve):
@@ -642,7 +717,12 @@ def test_the_result_reads_well_and_is_plain(curve):
     details = result.details
     assert details["refits"] == 9
     assert details["failures"] == 0
-    assert 0 < details["seconds_per_refit"] <= details["seconds_per_replicate"] <= details["seconds"]
+    assert (
+        0
+        < details["seconds_per_refit"]
+        <= details["seconds_per_replicate"]
+        <= details["seconds"]
+    )
     json.dumps(result.to_dict())
     assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
 
@@ -688,7 +768,9 @@ def test_level_and_power_on_a_small_scale():
         curved = line + 1.0 * x**2
         rejected["curve"] += cg.composite(cg.fits.ols(), x, curved, **options).reject()
         fitted = cg.fits.ols()(x, line)
-        rejected["naive"] += cg.kcsd(fitted, x, line, n_boot=200, rng=trial, engine=1).reject()
+        rejected["naive"] += cg.kcsd(
+            fitted, x, line, n_boot=200, rng=trial, engine=1
+        ).reject()
     assert rejected["line"] <= 7  # binomial(30, 0.05): above with probability 1e-4
     assert rejected["curve"] >= 25
     assert rejected["naive"] == 0
@@ -705,7 +787,9 @@ def test_warnings_of_a_fit_are_not_swallowed(curve):
         cg.composite(warns, x, y, statistic="kcsd", n_boot=2, rng=0, engine=1)
 
 
-@pytest.mark.parametrize("fit", [lambda x: None, lambda x, y, z: None, lambda: None, cg.fits.ols])
+@pytest.mark.parametrize(
+    "fit", [lambda x: None, lambda x, y, z: None, lambda: None, cg.fits.ols]
+)
 def test_a_fit_that_does_not_take_x_and_y_is_refused(fit):
     with pytest.raises(InputTypeError, match="cannot be called with x and y"):
         cg.composite(fit, np.arange(9.0), np.arange(9.0), rng=0)

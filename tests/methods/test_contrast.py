@@ -17,12 +17,17 @@ def stein(p, q, x, y, kernel_x, kernel_y, solver="exact", precision=None):
     options = Options.of(solver=solver, null="auto", n_boot=1000, precision=precision)
     models = {"p": cg.from_scores(p), "q": cg.from_scores(q)}
     joint = prepare_joint(models, x, y, options, seed)
-    return contrast(joint, *joint.subsample.kernels(kernel_x, kernel_y, seed), options, seed)
+    return contrast(
+        joint, *joint.subsample.kernels(kernel_x, kernel_y, seed), options, seed
+    )
 
 
 def sample(n=40, d_x=2, d_y=1, seed=0):
     rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(n, d_x)), rng.normal(size=(n, d_y)) @ np.triu(np.full((d_y, d_y), 0.7))
+    x, y = (
+        rng.normal(size=(n, d_x)),
+        rng.normal(size=(n, d_y)) @ np.triu(np.full((d_y, d_y), 0.7)),
+    )
     return x, y, 0.4 - y, -1.5 * y
 
 
@@ -42,7 +47,9 @@ def slow(x, y, scores, sigma_x, sigma_y, kernel=oracle.gaussian):
 def test_values_of_the_dense_formula(solver, d_y, kernel_y):
     """With every row a landmark the low-rank solver gives the very same difference, too."""
     x, y, p, q = sample(d_y=d_y)
-    found = stein(p, q, x, y, cg.Gaussian(1.5), kernel_y, solver, None if solver == "exact" else 1e-13)
+    found = stein(
+        p, q, x, y, cg.Gaussian(1.5), kernel_y, solver, None if solver == "exact" else 1e-13
+    )
     kernel = oracle.KERNELS[type(kernel_y).__name__]
     value, error, z, both = slow(x, y, (p, q), 1.5, kernel_y.sigma, kernel)
     one, tolerance = found.pairs[0, 1], 1e-9 if solver == "exact" else 1e-6
@@ -73,7 +80,9 @@ def test_swapping_the_models_changes_signs_only(seed, n):
     other = stein(q, p, x, y, cg.Gaussian(1.0), cg.Gaussian(1.0)).pairs[0, 1]
     assert other.value == pytest.approx(-one.value, rel=1e-9)
     assert other.z == pytest.approx(-one.z, rel=1e-6, abs=1e-9)
-    assert other.interval() == pytest.approx(tuple(-end for end in one.interval()[::-1]), rel=1e-6)
+    assert other.interval() == pytest.approx(
+        tuple(-end for end in one.interval()[::-1]), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])

@@ -17,7 +17,13 @@ from scipy.stats import binom
 
 import condgof as cg
 import oracle
-from condgof.errors import DependenceWarning, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    DependenceWarning,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+)
 from condgof.methods._fscd import split_rows
 from condgof.null._bootstrap import sign_weights
 from condgof.null._dependence import (
@@ -46,7 +52,11 @@ def cluster_sample(n, count, seed, share=0.1):
     rng = np.random.default_rng(seed)
     x, e = rng.standard_normal((2, n))
     codes = np.arange(n) * count // n
-    return x, x + np.sqrt(share) * rng.standard_normal(count)[codes] + np.sqrt(1 - share) * e, codes
+    return (
+        x,
+        x + np.sqrt(share) * rng.standard_normal(count)[codes] + np.sqrt(1 - share) * e,
+        codes,
+    )
 
 
 X, Y, CODES = cluster_sample(300, 15, 0)
@@ -72,7 +82,9 @@ def test_kcsd_draws_are_the_dense_formula(said, solver):
         options, weights = {"groups": codes}, group_weights(_numbered(codes), m, Seed.of(2))
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.5)}
     precise = {"precision": 1e-10} if solver == "lowrank" else {}
-    result = cg.kcsd(LINE, x, y, n_boot=m, rng=2, solver=solver, **precise, **kernels, **options)
+    result = cg.kcsd(
+        LINE, x, y, n_boot=m, rng=2, solver=solver, **precise, **kernels, **options
+    )
     h = oracle.stein_h(y[:, None], (x - y)[:, None], oracle.gaussian, 1.5)
     matrix = oracle.gram(x[:, None], x[:, None], oracle.gaussian, 1.0) * h
     wanted = dense_draws(matrix, weights.block(0, n))
@@ -107,12 +119,17 @@ def test_fssd_and_ksd_use_the_same_signs():
     scores = X - Y
     h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
     for said in ({"dependence": 6}, {"groups": CODES}):
-        ksd = cg.ksd(cg.from_scores(scores), Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said)
+        ksd = cg.ksd(
+            cg.from_scores(scores), Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said
+        )
         weights = Dependence(said.get("dependence"), said.get("groups")).weights(
             "wild", 300, 20, Seed.of(1)
         )
         np.testing.assert_allclose(
-            ksd.null_distribution, dense_draws(h, weights.block(0, 300)), rtol=1e-8, atol=1e-9
+            ksd.null_distribution,
+            dense_draws(h, weights.block(0, 300)),
+            rtol=1e-8,
+            atol=1e-9,
         )
         fssd = cg.fssd(
             cg.from_scores(scores),
@@ -124,7 +141,10 @@ def test_fssd_and_ksd_use_the_same_signs():
             **said,
         )
         assert fssd.null == ksd.null
-        assert fssd.details.items() >= {k: v for k, v in ksd.details.items() if k != "notes"}.items()
+        assert (
+            fssd.details.items()
+            >= {k: v for k, v in ksd.details.items() if k != "notes"}.items()
+        )
 
 
 # Laws.
@@ -141,7 +161,9 @@ TESTS = {
 def same(one, other):
     assert one.pvalue == other.pvalue
     assert one.statistic == pytest.approx(other.statistic, rel=1e-8)
-    np.testing.assert_allclose(one.null_distribution, other.null_distribution, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        one.null_distribution, other.null_distribution, rtol=1e-6, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -193,7 +215,10 @@ def test_any_relabelling(seed, count, test):
     codes[:2] = (0, 1)
     x, y = X[:60], Y[:60]
     one = TESTS[test](LINE, x, y, rng=seed, groups=codes, engine=1)
-    same(one, TESTS[test](LINE, x, y, rng=seed, groups=rng.permutation(count)[codes], engine=1))
+    same(
+        one,
+        TESTS[test](LINE, x, y, rng=seed, groups=rng.permutation(count)[codes], engine=1),
+    )
 
 
 def test_a_column_of_a_frame():
@@ -204,7 +229,9 @@ def test_a_column_of_a_frame():
     same(given_array, cg.kcsd(model, frame, Y, rng=1, n_boot=50, groups="school"))
     same(
         given_array,
-        cg.kcsd(model, pl.DataFrame(frame.to_dict("list")), Y, rng=1, n_boot=50, groups="school"),
+        cg.kcsd(
+            model, pl.DataFrame(frame.to_dict("list")), Y, rng=1, n_boot=50, groups="school"
+        ),
     )
     assert given_array.details["groups"] == 15
 
@@ -222,7 +249,9 @@ def test_parcels_are_the_dense_formula(said, monkeypatch):
     codes = np.arange(n) // 13 if said == "blocks" else _numbered(SHUFFLED[:n] % 30) % 12
     options = {"dependence": 5} if said == "blocks" else {"groups": SHUFFLED[:n] % 30}
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.5)}
-    result = cg.kcsd(LINE, x, y, n_boot=m, rng=2, solver="lowrank", precision=1e-9, **kernels, **options)
+    result = cg.kcsd(
+        LINE, x, y, n_boot=m, rng=2, solver="lowrank", precision=1e-9, **kernels, **options
+    )
     assert result.details["parcels"] == 12
     h = oracle.stein_h(y[:, None], (x - y)[:, None], oracle.gaussian, 1.5)
     matrix = oracle.gram(x[:, None], x[:, None], oracle.gaussian, 1.0) * h
@@ -230,7 +259,9 @@ def test_parcels_are_the_dense_formula(said, monkeypatch):
     signs = sign_weights(12, m, Seed.of(2)).block(0, 12)[codes]
     draws = n * np.array([w @ (matrix * other) @ w for w in signs.T]) / other.sum()
     within = 2e-3 * np.abs(draws).max()
-    assert result.statistic == pytest.approx(n * (matrix * other).sum() / other.sum(), abs=within)
+    assert result.statistic == pytest.approx(
+        n * (matrix * other).sum() / other.sum(), abs=within
+    )
     np.testing.assert_allclose(result.null_distribution, draws, atol=within)
 
 
@@ -253,7 +284,10 @@ def test_streams_give_what_arrays_give(said, tmp_path):
         one = test(model, one_file, **how)
         same(one, test(model, five_files, engine=1, **how))
         array = test((x, np.ones(n)), x, y, **how_array)
-        assert (array.null, array.details.get("groups")) == (one.null, one.details.get("groups"))
+        assert (array.null, array.details.get("groups")) == (
+            one.null,
+            one.details.get("groups"),
+        )
         assert array.pvalue == one.pvalue
         assert array.statistic == pytest.approx(one.statistic, rel=1e-6)
         assert "parcels" in one.details
@@ -269,7 +303,9 @@ def test_optimize_splits_time_and_groups():
     assert result.details["n_train"] == 60
     result = cg.fscd(LINE, X, Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
     assert (result.n, result.details["n_train"], result.details["groups"]) == (220, 80, 11)
-    result = cg.fssd(cg.from_scores(X - Y), Y, groups=CODES, n_boot=50, rng=1, n_locations=1)
+    result = cg.fssd(
+        cg.from_scores(X - Y), Y, groups=CODES, n_boot=50, rng=1, n_locations=1
+    )
     assert (result.n, result.details["groups"]) == (220, 11)
     with pytest.raises(InputError, match="fewer than 2 are left"):
         cg.fscd(LINE, X, Y, groups=np.arange(300) > 100, n_boot=50, rng=1)
@@ -277,7 +313,9 @@ def test_optimize_splits_time_and_groups():
 
 def test_a_large_group_is_left_out_whole_and_trained_on_in_part():
     codes = np.repeat([0, 1, 2], [4000, 5000, 6000])
-    train, out = split_rows(Dependence(codes=codes), 15_000, 0.3, 2000, np.random.default_rng(0))
+    train, out = split_rows(
+        Dependence(codes=codes), 15_000, 0.3, 2000, np.random.default_rng(0)
+    )
     assert len(train) == 2000
     np.testing.assert_array_equal(out, np.arange(4000))
     assert np.isin(train, out).all()
@@ -298,7 +336,11 @@ def test_results_say_what_was_done():
     json.dumps(grouped.to_dict())
     auto = cg.kcsd(LINE, X, Y, dependence="auto", rng=1, n_boot=50)
     assert any("'auto'" in note for note in auto.details["notes"])
-    assert auto.statistic == blocks.statistic == cg.kcsd(LINE, X, Y, groups=CODES, n_boot=9).statistic
+    assert (
+        auto.statistic
+        == blocks.statistic
+        == cg.kcsd(LINE, X, Y, groups=CODES, n_boot=9).statistic
+    )
 
 
 def test_few_groups_and_blocks_are_noted():
@@ -307,7 +349,8 @@ def test_few_groups_and_blocks_are_noted():
     assert any("16 patterns of signs" in note and "0.0625" in note for note in notes)
     assert "notes" not in cg.kcsd(LINE, X, Y, groups=CODES, n_boot=99, rng=1).details
     assert any(
-        "approximate" in n for n in cg.kcsd(LINE, X, Y, dependence=50, n_boot=99).details["notes"]
+        "approximate" in n
+        for n in cg.kcsd(LINE, X, Y, dependence=50, n_boot=99).details["notes"]
     )
 
 
@@ -348,13 +391,19 @@ def test_errors_of_names_and_of_zheng(tmp_path):
         cg.zheng(LINE, X, Y, null="wild", dependence="auto")
     pq.write_table(pa.table({"x": X, "y": Y, "mu": X}), tmp_path / "t.parquet")
     with pytest.raises(InputError, match="no column 'school'"):
-        cg.kcsd(cg.columns(score="mu"), cg.scan(tmp_path / "t.parquet", x="x", y="y"), groups="school")
+        cg.kcsd(
+            cg.columns(score="mu"),
+            cg.scan(tmp_path / "t.parquet", x="x", y="y"),
+            groups="school",
+        )
 
 
 # The warning.
 
 
-@pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive, functools.partial(cg.fscd, locations="random")])
+@pytest.mark.parametrize(
+    "test", [cg.kcsd, cg.adaptive, functools.partial(cg.fscd, locations="random")]
+)
 def test_rows_in_time_are_warned_of(test):
     x, y = ar_sample(300, 2)
     with pytest.warns(DependenceWarning, match="pass dependence=") as caught:
@@ -372,7 +421,9 @@ def test_rows_in_time_are_warned_of(test):
 
 def test_a_stream_in_time_is_warned_of(tmp_path):
     x, y = ar_sample(9000, 2)
-    pq.write_table(pa.table({"x": x, "y": y, "mu": x, "sd": np.ones(9000)}), tmp_path / "t.parquet")
+    pq.write_table(
+        pa.table({"x": x, "y": y, "mu": x, "sd": np.ones(9000)}), tmp_path / "t.parquet"
+    )
     source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
     with pytest.warns(DependenceWarning):
         cg.kcsd(cg.columns(mean="mu", std="sd"), source, n_boot=20, rng=1)
@@ -380,7 +431,10 @@ def test_a_stream_in_time_is_warned_of(tmp_path):
 
 def sorted_by_x(n, rng):
     x = np.sort(rng.uniform(0, 3, n))
-    return -rng.standard_normal(n) * np.exp(x), "the right model, rows sorted by x, spread growing"
+    return (
+        -rng.standard_normal(n) * np.exp(x),
+        "the right model, rows sorted by x, spread growing",
+    )
 
 
 def shuffled_wrong(n, rng):
@@ -433,7 +487,9 @@ def seasonal(n, seed, season, rho, lasting=False):
 def volatile(n, seed, rho=0.9):
     """Errors of independent signs, whose sizes are AR(1) but for a change of scale."""
     a = np.subtract(*ar_sample(n, seed, rho))
-    return ndtri((1 + ndtr(a)) / 2) * np.random.default_rng([seed, 1]).choice([-1.0, 1.0], n)
+    return ndtri((1 + ndtr(a)) / 2) * np.random.default_rng([seed, 1]).choice(
+        [-1.0, 1.0], n
+    )
 
 
 @pytest.mark.parametrize(
@@ -449,7 +505,17 @@ def volatile(n, seed, rho=0.9):
         (lambda n, seed: seasonal(n, seed, 7, 0.9), 100, 100),
         (lambda n, seed: seasonal(n, seed, 24, 0.5, lasting=True), 100, 100),
     ],
-    ids=["iid", "ar 0.5", "ar 0.8", "volatility", "7", "12", "24", "7, strong", "24, lasting"],
+    ids=[
+        "iid",
+        "ar 0.5",
+        "ar 0.8",
+        "volatility",
+        "7",
+        "12",
+        "24",
+        "7, strong",
+        "24, lasting",
+    ],
 )
 def test_auto(errors, low, high):
     """n = 500; a fifth of the rows is the most. One outlier changes little."""
@@ -475,8 +541,12 @@ def test_auto(errors, low, high):
     ids=["normal", "4 columns", "Cauchy", "exponential", "two values"],
 )
 def test_auto_takes_independent_rows_for_what_they_are(kind):
-    lengths = np.array([auto_length([kind(np.random.default_rng(s), 200)], 200) for s in range(300)])
-    assert (lengths > 1).sum() <= binom.isf(1e-3, 300, 0.06)  # 0.05 of neighbours, 0.01 of all lags
+    lengths = np.array(
+        [auto_length([kind(np.random.default_rng(s), 200)], 200) for s in range(300)]
+    )
+    assert (lengths > 1).sum() <= binom.isf(
+        1e-3, 300, 0.06
+    )  # 0.05 of neighbours, 0.01 of all lags
     assert (lengths > 5).sum() <= binom.isf(1e-3, 300, 0.01)
 
 
@@ -488,7 +558,9 @@ def test_auto_at_small_n_and_of_constants():
 
 
 def test_auto_in_stretches():
-    parts = [seasonal(m, seed, 7, 0.5)[:, None] for seed, m in enumerate((3, 250, 250, 250))]
+    parts = [
+        seasonal(m, seed, 7, 0.5)[:, None] for seed, m in enumerate((3, 250, 250, 250))
+    ]
     assert 30 <= auto_length(parts, 10_000) <= 120
     z = np.random.default_rng(0).standard_normal((1030, 2))
     assert auto_length([z[:2], z[2:6], z[6:]], 1030) == 1

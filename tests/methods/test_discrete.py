@@ -36,8 +36,12 @@ class TestValues:
     def test_kcsd(self):
         wanted = N * u_statistic(gram(X, X, gaussian, 1.2) * (C @ C.T))
         for null in ("wild", "model", "multinomial"):
-            assert cg.kcsd(MODEL, X, Y, null=null, **K).statistic == pytest.approx(wanted, rel=1e-7)
-        assert cg.kcsd(MODEL, X, Y, solver="lowrank", **K).statistic == pytest.approx(wanted, rel=1e-3)
+            assert cg.kcsd(MODEL, X, Y, null=null, **K).statistic == pytest.approx(
+                wanted, rel=1e-7
+            )
+        assert cg.kcsd(MODEL, X, Y, solver="lowrank", **K).statistic == pytest.approx(
+            wanted, rel=1e-3
+        )
 
     def test_counts_by_the_definition(self):
         """The kernel on standardised counts, its expectations by sums over the support."""
@@ -45,7 +49,9 @@ class TestValues:
         support = np.arange(60.0)
 
         def seen(y):  # in standard deviations, to the nearest eighth
-            return np.clip(np.floor(8 * (y - mean[:, None]) / np.sqrt(mean[:, None]) + 0.5) / 8, -8, 8)
+            return np.clip(
+                np.floor(8 * (y - mean[:, None]) / np.sqrt(mean[:, None]) + 0.5) / 8, -8, 8
+            )
 
         p = np.exp(np.stack([COUNTS(X).log_prob(np.full(N, s)) for s in support], axis=1))
         at, own = seen(support[None, :]), seen(Y_COUNTS[:, None])[:, 0]
@@ -79,7 +85,9 @@ class TestValues:
             np.fill_diagonal(matrix, 0.0)
             means = matrix.sum(axis=1) / (N - 1)
             criteria.append(means.mean() / (2 * means.std(ddof=1)))
-        np.testing.assert_allclose(cg.power_criterion(MODEL, X, Y, at=V, **K), criteria, rtol=1e-8)
+        np.testing.assert_allclose(
+            cg.power_criterion(MODEL, X, Y, at=V, **K), criteria, rtol=1e-8
+        )
 
     def test_adaptive_scales(self):
         result = cg.adaptive(MODEL, X, Y, scale_x="none", rng=0)
@@ -92,7 +100,9 @@ class TestValues:
             k = centre @ gram(X, X, gaussian, scale["bandwidth_x"]) @ centre
             wanted = N * u_statistic(k * (c @ c.T))
             # As many landmarks as there is need for, not as many as rows.
-            assert scale["statistic"] == pytest.approx(wanted, abs=0.03 * np.square(c).sum() / N)
+            assert scale["statistic"] == pytest.approx(
+                wanted, abs=0.03 * np.square(c).sum() / N
+            )
         assert result.null == "model"
         assert "labels, their ranks" in result.details["standardized_by"]
         assert "1,000 model draws" in str(result)
@@ -112,7 +122,9 @@ class TestValues:
 class TestNull:
     def test_by_itself(self):
         assert cg.kcsd(MODEL, X, Y, rng=0).details["null"] == "model"
-        assert cg.kcsd(MODEL, X, Y, rng=0, null="multinomial").null == "multinomial bootstrap"
+        assert (
+            cg.kcsd(MODEL, X, Y, rng=0, null="multinomial").null == "multinomial bootstrap"
+        )
         assert cg.kcsd(MODEL, X, Y, rng=0, null="wild").null == "wild bootstrap"
 
     @pytest.mark.parametrize("test", [cg.kcsd, cg.fscd])
@@ -126,7 +138,9 @@ class TestNull:
             strata = test(COUNTS, x, y, **options)
         assert exact.null == strata.null == "model"
         assert strata.statistic == pytest.approx(exact.statistic, rel=1e-4)
-        assert strata.null_distribution.std() == pytest.approx(exact.null_distribution.std(), rel=0.15)
+        assert strata.null_distribution.std() == pytest.approx(
+            exact.null_distribution.std(), rel=0.15
+        )
         assert abs(strata.pvalue - exact.pvalue) < 0.1
 
     def test_only_where_the_law_is_known(self):
@@ -136,7 +150,9 @@ class TestNull:
                 test(normal, X, y, null="model")
         with pytest.raises(UnsupportedModelError, match="null='model' draws y anew"):
             cg.adaptive(cg.from_scores(-y), X, y, null="model")
-        assert cg.adaptive(normal, X, y, null="model", rng=0).null == "model"  # normal scores are drawn
+        assert (
+            cg.adaptive(normal, X, y, null="model", rng=0).null == "model"
+        )  # normal scores are drawn
 
     @pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive, cg.fscd])
     @pytest.mark.parametrize("which", ["classes", "counts"])
@@ -164,7 +180,13 @@ def test_dependent_rows_have_two_nulls_and_the_larger_p_value(test):
 
 
 TRIALS = 100
-LEVEL = ("true-softmax-2", "true-softmax-3", "true-grades", "true-nb-small", "true-binomial")
+LEVEL = (
+    "true-softmax-2",
+    "true-softmax-3",
+    "true-grades",
+    "true-nb-small",
+    "true-binomial",
+)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +202,9 @@ def test_level(name, test):
         pvalues.append(test(case.p, x, y, n_boot=39, rng=trial, engine=1).pvalue)
     for alpha in (0.05, 0.5):
         rejections = sum(p <= alpha for p in pvalues)
-        assert binom.ppf(1e-4, TRIALS, alpha) <= rejections <= binom.isf(1e-4, TRIALS, alpha), alpha
+        assert (
+            binom.ppf(1e-4, TRIALS, alpha) <= rejections <= binom.isf(1e-4, TRIALS, alpha)
+        ), alpha
 
 
 @pytest.mark.parametrize(
@@ -209,7 +233,10 @@ def test_locations_find_where_a_classifier_fails():
     assert result.reject(0.01)
     assert result.locations[0, 0] > 0.8
     assert "bandwidth_y" not in result.details
-    assert cg.adaptive(cg.probabilities(p), x, y, rng=1).details["strongest_location"]["x"][0] > 0.8
+    assert (
+        cg.adaptive(cg.probabilities(p), x, y, rng=1).details["strongest_location"]["x"][0]
+        > 0.8
+    )
 
 
 class TestInputs:
@@ -229,7 +256,9 @@ class TestInputs:
         names = cg.probabilities(P, ["c", "a", "b"], ordered=True)
         y = np.array(["c", "a", "b"])[Y.astype(int)]
         numbers = cg.probabilities(P, ordered=True)
-        assert cg.zheng(names, X, y).statistic == pytest.approx(cg.zheng(numbers, X, Y).statistic)
+        assert cg.zheng(names, X, y).statistic == pytest.approx(
+            cg.zheng(numbers, X, Y).statistic
+        )
         assert cg.mmd(names, X, y, rng=0).pvalue == cg.mmd(numbers, X, Y, rng=0).pvalue
 
     def test_unconditional(self):
@@ -251,7 +280,9 @@ class TestSources:
         rng = np.random.default_rng(0)
         x = rng.normal(size=(1500, 2))
         y = rng.poisson(np.exp(0.5 * x[:, 0]))
-        pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}).to_parquet(tmp_path / "t.parquet")
+        pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}).to_parquet(
+            tmp_path / "t.parquet"
+        )
         return x, y, cg.scan(tmp_path / "t.parquet", x=["a", "b"], y=["y"])
 
     @pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive, cg.fscd])
@@ -270,14 +301,20 @@ class TestSources:
         _, _, source = table
         model = cg.from_scipy(lambda x: stats.poisson(np.exp(0.5 * np.asarray(x)[:, 0])))
         known = cg.kcsd(COUNTS, source, rng=0, n_boot=20, precision=0.1)
-        assert cg.kcsd(model, source, rng=0, n_boot=20, precision=0.1).pvalue == known.pvalue
+        assert (
+            cg.kcsd(model, source, rng=0, n_boot=20, precision=0.1).pvalue == known.pvalue
+        )
 
     def test_dask(self, table):
         import dask.array as da
 
         x, y, _ = table
         result = cg.kcsd(
-            COUNTS, da.from_array(x, chunks=(500, 2)), da.from_array(y, chunks=500), rng=0, n_boot=20
+            COUNTS,
+            da.from_array(x, chunks=(500, 2)),
+            da.from_array(y, chunks=500),
+            rng=0,
+            n_boot=20,
         )
         assert not result.reject(0.01)
 
@@ -339,19 +376,30 @@ class TestCalibration:
             mean=lambda x: x.sum(axis=1), std=lambda x: 0.7 * np.exp(0.3 * x[:, 0])
         )
         assert cg.calibration(functional, x, y, rng=0).pvalue == narrow.pvalue
-        pair = cg.normal(mean=np.column_stack([mean, mean]), std=np.column_stack([std, std]))
-        both = cg.calibration(pair, x, np.column_stack([y, y + std * rng.normal(size=400)]), rng=0)
+        pair = cg.normal(
+            mean=np.column_stack([mean, mean]), std=np.column_stack([std, std])
+        )
+        both = cg.calibration(
+            pair, x, np.column_stack([y, y + std * rng.normal(size=400)]), rng=0
+        )
         assert both.details["conditioned_on"] == ("mean1", "mean2", "std1", "std2")
 
     def test_counts(self):
         rng = np.random.default_rng(0)
         x = rng.normal(size=(300, 2))
         y = rng.poisson(np.exp(x[:, 0]))
-        assert not cg.calibration(cg.models.Poisson(lambda x: np.exp(x[:, 0])), x, y, rng=0).reject()
-        assert cg.calibration(cg.models.Poisson(lambda x: 1.4 * np.exp(x[:, 0])), x, y, rng=0).reject()
+        assert not cg.calibration(
+            cg.models.Poisson(lambda x: np.exp(x[:, 0])), x, y, rng=0
+        ).reject()
+        assert cg.calibration(
+            cg.models.Poisson(lambda x: 1.4 * np.exp(x[:, 0])), x, y, rng=0
+        ).reject()
 
     def test_without_x(self):
-        assert cg.calibration(MODEL, None, Y, rng=0).pvalue == cg.calibration(MODEL, X, Y, rng=0).pvalue
+        assert (
+            cg.calibration(MODEL, None, Y, rng=0).pvalue
+            == cg.calibration(MODEL, X, Y, rng=0).pvalue
+        )
 
     def test_errors(self):
         with pytest.raises(UnsupportedModelError, match="mean and standard deviation"):
@@ -381,7 +429,9 @@ def certain(kind, n, chance):
 @pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
 @pytest.mark.parametrize("kind", ["classes", "counts"])
 @pytest.mark.parametrize(("n", "chance"), [(200, 1e-12), (200, 1e-6), (6000, 1e-9)])
-def test_a_law_that_is_certain_is_rejected_when_it_is_wrong_and_only_then(test, kind, n, chance):
+def test_a_law_that_is_certain_is_rejected_when_it_is_wrong_and_only_then(
+    test, kind, n, chance
+):
     """Where nothing happened in the data or in any draw, rounding must not decide."""
     x, y = np.random.default_rng(0).normal(size=(n, 2)), np.zeros(n, dtype=int)
     assert test(certain(kind, n, chance), x, y, rng=0, n_boot=99).pvalue == 1.0

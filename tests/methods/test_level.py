@@ -10,7 +10,9 @@ from condgof.study import problem
 TRIALS = 100
 FORMS = {
     "kcsd": lambda *a, **k: cg.kcsd(*a, **k),
-    "fscd-given": lambda p, x, y, **k: cg.fscd(p, x, y, locations=np.eye(5, x.shape[1]), **k),
+    "fscd-given": lambda p, x, y, **k: cg.fscd(
+        p, x, y, locations=np.eye(5, x.shape[1]), **k
+    ),
     "fscd-random": lambda *a, **k: cg.fscd(*a, locations="random", **k),
     "fscd-optimize": lambda *a, **k: cg.fscd(*a, **k),
     "ksd": lambda p, x, y, **k: cg.ksd(cg.from_scores(p(x).score(y)), y, **k),
@@ -35,10 +37,13 @@ def test_level(name, form):
     for trial in range(trials):
         x, y = case.draw(60, np.random.default_rng([trial, 60]))
         pvalues.append(FORMS[form](case.p, x, y, n_boot=200, rng=trial, engine=1).pvalue)
-    # At 0.5 the bounds have a lower side too: a test that never rejects would fall below it.
+    # At 0.5 the bounds have a lower side too: a test that never rejects would fall below
+    # it.
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in pvalues)
-        assert binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha), alpha
+        assert (
+            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
+        ), alpha
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_kcsd_against_exact(name, apart):
 def test_what_was_reached_is_said():
     model, x, y = sample("hgm", 3000)
     exact = cg.kcsd(model, x, y, rng=3, solver="exact", n_boot=100)
-    rough, fine = (cg.kcsd(model, x, y, rng=3, precision=p, n_boot=100) for p in (0.3, 1e-4))
+    rough, fine = (
+        cg.kcsd(model, x, y, rng=3, precision=p, n_boot=100) for p in (0.3, 1e-4)
+    )
     assert fine.solver == rough.solver == "lowrank"
     assert fine.details["precision"] < 1e-3 < rough.details["precision"]
     assert rough.details["landmarks"][0] < fine.details["landmarks"][0]
@@ -55,7 +57,13 @@ def test_what_was_reached_is_said():
     rng = np.random.default_rng(0)
     wide, noise = rng.normal(size=(3000, 30)), rng.normal(size=3000)
     result = cg.kcsd(
-        cg.from_scores(-noise), wide, noise, rng=3, precision=1e-4, kernel_x=cg.Gaussian(3.0), n_boot=100
+        cg.from_scores(-noise),
+        wide,
+        noise,
+        rng=3,
+        precision=1e-4,
+        kernel_x=cg.Gaussian(3.0),
+        n_boot=100,
     )
     assert result.details["precision"] > 0.01
     assert "(asked: 0.0001): the level holds, power may be lost" in str(result)
@@ -100,7 +108,9 @@ def test_the_same_on_any_threads():
     model, x, y = sample("hgm", 9000)
     for null in ("wild", "multinomial", "spectral"):
         one = cg.kcsd(model, x, y, rng=0, solver="lowrank", null=null, engine=1, n_boot=300)
-        many = cg.kcsd(model, x, y, rng=0, solver="lowrank", null=null, engine=3, n_boot=300)
+        many = cg.kcsd(
+            model, x, y, rng=0, solver="lowrank", null=null, engine=3, n_boot=300
+        )
         assert one.pvalue == many.pvalue
         assert one.statistic == many.statistic
 
@@ -166,7 +176,9 @@ def slow_too_sure(x, y, scores):
 def test_what_tells_that_a_model_is_too_sure_has_exact_derivatives(d_y):
     rng = np.random.default_rng(0)
     x, y, scores = (rng.normal(size=(14, d)) for d in (2, d_y, d_y))
-    np.testing.assert_allclose(too_sure(x, y, scores), slow_too_sure(x, y, scores), atol=1e-8)
+    np.testing.assert_allclose(
+        too_sure(x, y, scores), slow_too_sure(x, y, scores), atol=1e-8
+    )
 
 
 def test_a_true_model_is_sure_enough_on_average():

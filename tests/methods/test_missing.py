@@ -7,7 +7,13 @@ import polars as pl
 import pytest
 
 import condgof as cg
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, UnsupportedModelError
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+    UnsupportedModelError,
+)
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -42,12 +48,17 @@ X_LEVELS = pd.DataFrame(
         "a": np.where(MISSES, np.quantile(A[~MISSES], 0.5, method="lower"), A),
         "a missing": pd.Categorical(np.where(MISSES, "yes", "no"), ["no", "yes"]),
         "b": B,
-        "kind": pd.Categorical(without(KIND, NO_KIND, "missing"), ["air", "bus", "car", "missing"]),
+        "kind": pd.Categorical(
+            without(KIND, NO_KIND, "missing"), ["air", "bus", "car", "missing"]
+        ),
     },
     index=X.index,
 )
 LEVELS_SAID = (
-    "missing values of 'a' (2 of 90 rows) are put at its median, and 'a missing' says where",
+    (
+        "missing values of 'a' (2 of 90 rows) are put at its median, and 'a missing' says"
+        " where"
+    ),
     "missing values of 'kind' (2 of 90 rows) are a level, 'missing'",
 )
 SHORT = {"rng": 3, "n_boot": 60}
@@ -65,9 +76,13 @@ def fit(x, y):
 TESTS = {
     "adaptive": lambda m, x, y, **k: cg.adaptive(m[0], x, y, **SHORT, **k),
     "kcsd": lambda m, x, y, **k: cg.kcsd(m[0], x, y, **SHORT, **k),
-    "kcsd-lowrank": lambda m, x, y, **k: cg.kcsd(m[0], x, y, solver="lowrank", **SHORT, **k),
+    "kcsd-lowrank": lambda m, x, y, **k: cg.kcsd(
+        m[0], x, y, solver="lowrank", **SHORT, **k
+    ),
     "fscd-optimize": lambda m, x, y, **k: cg.fscd(m[0], x, y, n_locations=1, **SHORT, **k),
-    "fscd-random": lambda m, x, y, **k: cg.fscd(m[0], x, y, locations="random", **SHORT, **k),
+    "fscd-random": lambda m, x, y, **k: cg.fscd(
+        m[0], x, y, locations="random", **SHORT, **k
+    ),
     "mmd": lambda m, x, y, **k: cg.mmd(m[0], x, y, **SHORT, **k),
     "zheng": lambda m, x, y, **k: cg.zheng(m[0], x, y, null="wild", **SHORT, **k),
     "compare": lambda m, x, y, **k: cg.compare(*m, x, y, rng=3, **k),
@@ -85,7 +100,15 @@ TESTS = {
     "check": lambda m, x, y, **k: cg.check(m[0], x, y, **SHORT, **k).result,
 }
 #: Those that take groups of rows.
-GROUPED = ("adaptive", "kcsd", "kcsd-lowrank", "fscd-optimize", "fscd-random", "zheng", "check")
+GROUPED = (
+    "adaptive",
+    "kcsd",
+    "kcsd-lowrank",
+    "fscd-optimize",
+    "fscd-random",
+    "zheng",
+    "check",
+)
 
 
 def of_x(x):
@@ -117,7 +140,11 @@ CASES = [(test, "tuple") for test in TESTS] + [
 def some(models, rows):
     """Return the models of some rows, taken by hand."""
     return [
-        tuple(part[rows] for part in model) if isinstance(model, tuple) else model.take(rows)
+        (
+            tuple(part[rows] for part in model)
+            if isinstance(model, tuple)
+            else model.take(rows)
+        )
         for model in models
     ]
 
@@ -125,7 +152,9 @@ def some(models, rows):
 def numbers(result):
     """Return everything that a result says in numbers, but for how long it took."""
     found = result.to_dict()
-    found["details"] = {k: v for k, v in found["details"].items() if not k.startswith("seconds")}
+    found["details"] = {
+        k: v for k, v in found["details"].items() if not k.startswith("seconds")
+    }
     found["details"].pop("notes", None)
     return found
 
@@ -158,11 +187,15 @@ def test_nothing_is_missing(test):
 def test_refused_by_default(test):
     whole = pd.Series(Y, index=X.index)
     for x, y, count, first in ((X[["a", "b"]], whole, 2, 4), (FRAME, Y_LOST, 2, 31)):
-        with pytest.raises(NonFiniteError, match=rf"in {count} of 90 rows.* row {first}") as caught:
+        with pytest.raises(
+            NonFiniteError, match=rf"in {count} of 90 rows.* row {first}"
+        ) as caught:
             TESTS[test](MODELS["tuple"], x, y)
         assert (caught.value.count, caught.value.first_row) == (count, first)
         assert "missing='drop'" in str(caught.value)
-    with pytest.raises(InputError, match="missing must be one of 'refuse', 'drop', 'level', got 'omit'"):
+    with pytest.raises(
+        InputError, match="missing must be one of 'refuse', 'drop', 'level', got 'omit'"
+    ):
         TESTS[test](MODELS["tuple"], X, Y_LOST, missing="omit")
 
 
@@ -190,8 +223,13 @@ class TestGroups:
         run, models = TESTS[test], MODELS[kind]
         by_hand = run(some(models, KEPT), X_KEPT, Y_KEPT, groups=GROUPS[KEPT])
         for groups in (GROUPS, GROUPS.tolist(), pd.Series(GROUPS, index=X.index)):
-            assert_same(run(models, X, Y_LOST, missing="drop", groups=groups), by_hand, (SAID,))
-        assert by_hand.details["groups"] == len(np.unique(GROUPS[KEPT])) or test == "fscd-optimize"
+            assert_same(
+                run(models, X, Y_LOST, missing="drop", groups=groups), by_hand, (SAID,)
+            )
+        assert (
+            by_hand.details["groups"] == len(np.unique(GROUPS[KEPT]))
+            or test == "fscd-optimize"
+        )
 
     @pytest.mark.parametrize("test", GROUPED)
     def test_named_by_a_column_of_x(self, test):
@@ -199,9 +237,13 @@ class TestGroups:
         names = pd.Series([f"g{number}" for number in GROUPS], index=X.index)
         given, kept = X.assign(g=names), X_KEPT.assign(g=names.iloc[KEPT])
         by_hand = run(some(models, KEPT), kept, Y_KEPT, groups="g")
-        assert_same(run(models, given, Y_LOST, missing="drop", groups="g"), by_hand, (SAID,))
+        assert_same(
+            run(models, given, Y_LOST, missing="drop", groups="g"), by_hand, (SAID,)
+        )
         given.iloc[LOST[0], given.columns.get_loc("g")] = None  # in a row that goes anyway
-        assert_same(run(models, given, Y_LOST, missing="drop", groups="g"), by_hand, (SAID,))
+        assert_same(
+            run(models, given, Y_LOST, missing="drop", groups="g"), by_hand, (SAID,)
+        )
 
     @pytest.mark.parametrize("test", GROUPED)
     def test_level_keeps_all_rows(self, test):
@@ -212,7 +254,9 @@ class TestGroups:
     @pytest.mark.parametrize("test", GROUPED)
     def test_a_group_that_is_missing_in_a_row_that_stays(self, test):
         groups = without(GROUPS.astype(float), [4, 5, 60])
-        with pytest.raises(NonFiniteError, match=r"groups has missing .* in 2 of 90 rows.* row 5"):
+        with pytest.raises(
+            NonFiniteError, match=r"groups has missing .* in 2 of 90 rows.* row 5"
+        ):
             TESTS[test](MODELS["tuple"], X, Y_LOST, missing="drop", groups=groups)
 
     @pytest.mark.parametrize("test", GROUPED)
@@ -223,7 +267,8 @@ class TestGroups:
 
 class TestLevel:
     @pytest.mark.parametrize(
-        ("test", "kind"), [case for case in CASES if case[0] != "calibration" and case[1] != "function"]
+        ("test", "kind"),
+        [case for case in CASES if case[0] != "calibration" and case[1] != "function"],
     )
     def test_as_made_by_hand(self, test, kind):
         run, models = TESTS[test], MODELS[kind]
@@ -236,7 +281,9 @@ class TestLevel:
 
     @pytest.mark.parametrize("test", TESTS)
     def test_y_has_no_level(self, test):
-        with pytest.raises(NonFiniteError, match=r"y.* has NaN .* in 2 of 90 rows.* row 31"):
+        with pytest.raises(
+            NonFiniteError, match=r"y.* has NaN .* in 2 of 90 rows.* row 31"
+        ):
             TESTS[test](MODELS["tuple"], X, Y_LOST, missing="level")
 
     @pytest.mark.parametrize("test", FIXED)
@@ -263,7 +310,9 @@ class TestModels:
         by_hand = run(some(models, KEPT), X_KEPT, Y_KEPT)
         assert_same(run(holes, X, Y_LOST, missing="drop"), by_hand, (SAID,))
         holes = [(without(mean, KEPT[5:]), std) for mean, std in models]
-        with pytest.raises(NonFiniteError, match=r"(mean|samples) has NaN .* in \d+ of \d+ rows"):
+        with pytest.raises(
+            NonFiniteError, match=r"(mean|samples) has NaN .* in \d+ of \d+ rows"
+        ):
             run(holes, X, Y_LOST, missing="drop")
 
     @pytest.mark.parametrize("test", FIXED)
@@ -279,18 +328,27 @@ class TestModels:
         by_hand = TESTS[test](models, X_KEPT, Y_KEPT)
         assert_same(TESTS[test](models, X, Y_LOST, missing="drop"), by_hand, (SAID,))
 
-    @pytest.mark.parametrize("test", ["adaptive", "kcsd", "compare", "rank", "calibration", "check"])
+    @pytest.mark.parametrize(
+        "test", ["adaptive", "kcsd", "compare", "rank", "calibration", "check"]
+    )
     def test_classes(self, test):
         p, q = np.random.default_rng(1).dirichlet([2.0, 1.0, 1.0], size=(2, N))
-        classes, y = ["air", "bus", "car"], pd.Series(without(KIND, NO_Y, None), index=X.index)
+        classes, y = (
+            ["air", "bus", "car"],
+            pd.Series(without(KIND, NO_Y, None), index=X.index),
+        )
         models = [cg.probabilities(values, classes) for values in (p, q)]
         x = X[["a", "b"]]
         kept = np.setdiff1d(np.arange(N), [*NO_A, *NO_Y])
         by_hand = TESTS[test](
-            [cg.probabilities(values[kept], classes) for values in (p, q)], x.iloc[kept], y.iloc[kept]
+            [cg.probabilities(values[kept], classes) for values in (p, q)],
+            x.iloc[kept],
+            y.iloc[kept],
         )
         result = TESTS[test](models, x, y, missing="drop")
-        assert_same(result, by_hand, ("4 of 90 rows were left out because a value is missing",))
+        assert_same(
+            result, by_hand, ("4 of 90 rows were left out because a value is missing",)
+        )
 
     def test_draws_of_several_columns(self):
         rng = np.random.default_rng(2)
@@ -300,7 +358,9 @@ class TestModels:
         for test in ("adaptive", "kcsd", "mmd"):
             result = TESTS[test]([model], FRAME, y, missing="drop")
             by_hand = TESTS[test]([model.take(kept)], FRAME.iloc[kept], y[kept])
-            assert_same(result, by_hand, ("1 of 90 rows was left out because a value is missing",))
+            assert_same(
+                result, by_hand, ("1 of 90 rows was left out because a value is missing",)
+            )
 
 
 def test_a_refuted_model_is_compared_on_the_rows_that_are_left():
@@ -339,10 +399,15 @@ def test_maps():
 
 
 def test_calibration_without_x():
-    for y, said in ((Y_LOST, ("2 of 90 rows were left out because a value is missing",)), (Y, ())):
+    for y, said in (
+        (Y_LOST, ("2 of 90 rows were left out because a value is missing",)),
+        (Y, ()),
+    ):
         kept = np.flatnonzero(~np.isnan(y))
         result = TESTS["calibration"](MODELS["tuple"], None, y, missing="drop")
-        by_hand = TESTS["calibration"](some(MODELS["tuple"], kept), None, np.asarray(y)[kept])
+        by_hand = TESTS["calibration"](
+            some(MODELS["tuple"], kept), None, np.asarray(y)[kept]
+        )
         assert_same(result, by_hand, said)
 
 
@@ -366,7 +431,9 @@ class TestWithoutX:
         kept = np.delete(np.arange(N), NO_Y)
         y = Y_LOST.to_numpy()
         assert_same(
-            test(self.MODEL, y, missing="drop", **SHORT), test(self.MODEL, y[kept], **SHORT), self.SAID
+            test(self.MODEL, y, missing="drop", **SHORT),
+            test(self.MODEL, y[kept], **SHORT),
+            self.SAID,
         )
         scores = cg.from_scores(-Y)
         result = test(scores, y, missing="drop", groups=GROUPS, **SHORT)
@@ -376,32 +443,48 @@ class TestWithoutX:
     @pytest.mark.parametrize("test", [cg.ksd, cg.fssd])
     @pytest.mark.parametrize("missing", [{}, {"missing": "level"}])
     def test_refused(self, test, missing):
-        with pytest.raises(NonFiniteError, match=r"y.* has NaN .* in 2 of 90 rows.* missing='drop'"):
+        with pytest.raises(
+            NonFiniteError, match=r"y.* has NaN .* in 2 of 90 rows.* missing='drop'"
+        ):
             test(self.MODEL, Y_LOST, **missing)
 
 
 class TestSources:
     @pytest.fixture
     def source(self, tmp_path):
-        table = pd.DataFrame({"a": A, "b": B, "y": Y, "m": A, "k": 0.5 * A, "s": np.ones(N)})
+        table = pd.DataFrame(
+            {"a": A, "b": B, "y": Y, "m": A, "k": 0.5 * A, "s": np.ones(N)}
+        )
         table.to_csv(tmp_path / "rows.csv", index=False)
         return cg.scan(tmp_path / "rows.csv", x=["a", "b"], y="y")
 
     MODELS = (cg.columns(mean="m", std="s"), cg.columns(mean="k", std="s"))
-    STREAM = ("adaptive", "kcsd", "kcsd-lowrank", "fscd-optimize", "compare", "rank", "check")
+    STREAM = (
+        "adaptive",
+        "kcsd",
+        "kcsd-lowrank",
+        "fscd-optimize",
+        "compare",
+        "rank",
+        "check",
+    )
     MEMORY = ("mmd", "zheng", "calibration", "composite")
 
     @pytest.mark.parametrize("missing", ["drop", "level"])
     @pytest.mark.parametrize("test", STREAM)
     def test_of_files(self, source, test, missing):
-        message = f"missing='{missing}' is for rows in memory: leave rows with missing values out"
+        message = (
+            f"missing='{missing}' is for rows in memory: leave rows with missing values out"
+        )
         with pytest.raises(InputError, match=message):
             TESTS[test](self.MODELS, source, None, missing=missing)
         assert TESTS[test](self.MODELS, source, None, missing="refuse").n <= N
 
     @pytest.mark.parametrize("test", STREAM)
     def test_of_dask_arrays(self, test):
-        x, y, m, s = (da.from_array(values, chunks=40) for values in (A[:, None], Y, A, np.ones(N)))
+        x, y, m, s = (
+            da.from_array(values, chunks=40) for values in (A[:, None], Y, A, np.ones(N))
+        )
         with pytest.raises(InputError, match="missing='drop' is for rows in memory"):
             TESTS[test](((m, s), (m, s)), x, y, missing="drop")
 
@@ -413,7 +496,12 @@ class TestSources:
     def test_without_x(self, source):
         for solver in ("auto", "exact", "lowrank"):
             with pytest.raises(InputError, match="missing='drop' is for rows in memory"):
-                cg.ksd(cg.models.Normal(mean=0.0, std=1.0), source, missing="drop", solver=solver)
+                cg.ksd(
+                    cg.models.Normal(mean=0.0, std=1.0),
+                    source,
+                    missing="drop",
+                    solver=solver,
+                )
 
     @pytest.mark.parametrize("test", MEMORY)
     def test_of_tests_in_memory(self, source, test):

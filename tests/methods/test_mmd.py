@@ -46,10 +46,15 @@ def by_hand(model, x, y, seed):
 
 
 @pytest.mark.parametrize("n", [4, 5, 22, 23])
-@pytest.mark.parametrize(("name_x", "name_y"), [("Gaussian", "Gaussian"), ("IMQ", "Matern12")])
+@pytest.mark.parametrize(
+    ("name_x", "name_y"), [("Gaussian", "Gaussian"), ("IMQ", "Matern12")]
+)
 def test_values_and_draws(n, name_x, name_y):
     x, y = draw(n)
-    kernels = {"kernel_x": getattr(cg, name_x)("median"), "kernel_y": getattr(cg, name_y)("median")}
+    kernels = {
+        "kernel_x": getattr(cg, name_x)("median"),
+        "kernel_y": getattr(cg, name_y)("median"),
+    }
     result = cg.mmd(LINE, x, y, rng=5, n_boot=20, **kernels)
     pooled_x, pooled_y, first = by_hand(LINE, x, y, 5)
     sigmas = oracle.median_distance(pooled_x), oracle.median_distance(pooled_y)
@@ -58,7 +63,9 @@ def test_values_and_draws(n, name_x, name_y):
     wanted = oracle.mmd2(matrix, first)
     np.testing.assert_allclose(result.statistic, n / 2 * wanted, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(result.details["mmd2"], wanted, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose([result.kernel_x.bandwidth, result.kernel_y.bandwidth], sigmas)
+    np.testing.assert_allclose(
+        [result.kernel_x.bandwidth, result.kernel_y.bandwidth], sigmas
+    )
     labels = permutation_weights(n, len(first[first]), 20, Seed.of(5)).block(0, n) > 0
     assert (labels[:, 0] == first).all()
     draws = [n / 2 * oracle.mmd2(matrix, column) for column in labels[:, 1:].T]
@@ -72,7 +79,9 @@ def test_two_columns_of_y_and_a_product_on_x():
     x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
     model = Normal(mean=lambda x: x[:, :2], std=[[1.0, 2.0]])
     kernel = cg.Gaussian(1.5).on(2, 0) * cg.Matern12(0.7).on(1)
-    result = cg.mmd(model, x, y, rng=1, n_boot=1, kernel_x=kernel, kernel_y=cg.Gaussian(1.1))
+    result = cg.mmd(
+        model, x, y, rng=1, n_boot=1, kernel_x=kernel, kernel_y=cg.Gaussian(1.1)
+    )
     px, py, first = by_hand(model, x, y, 1)
     matrix = oracle.gram(px[:, [2, 0]], px[:, [2, 0]], oracle.gaussian, 1.5)
     matrix *= oracle.gram(px[:, [1]], px[:, [1]], oracle.matern12, 0.7)
@@ -83,7 +92,9 @@ def test_two_columns_of_y_and_a_product_on_x():
 def test_scale_x_divides_by_standard_deviations():
     x, y = draw(40)
     spread = x.std(axis=0, ddof=1)
-    plain = cg.mmd(Normal(mean=lambda x: x @ spread, std=1.0), x / spread, y, rng=0, n_boot=20)
+    plain = cg.mmd(
+        Normal(mean=lambda x: x @ spread, std=1.0), x / spread, y, rng=0, n_boot=20
+    )
     scaled = cg.mmd(LINE, x, y, rng=0, n_boot=20, scale_x="std")
     assert scaled.statistic == pytest.approx(plain.statistic, rel=1e-9)
     assert scaled.pvalue == plain.pvalue
@@ -94,7 +105,12 @@ def test_the_same_on_any_threads_and_budget(n):
     case = problem("hgm")
     x, y = case.draw(n, np.random.default_rng(0))
     first = cg.mmd(case.p, x, y, rng=7, engine=1, n_boot=300)
-    for options in ({"engine": 2}, {"engine": 5}, {"memory": 300_000}, {"memory": 4_000_000}):
+    for options in (
+        {"engine": 2},
+        {"engine": 5},
+        {"memory": 300_000},
+        {"memory": 4_000_000},
+    ):
         other = cg.mmd(case.p, x, y, rng=7, n_boot=300, **options)
         assert other.pvalue == first.pvalue
         assert other.statistic == pytest.approx(first.statistic, rel=1e-8)
@@ -118,13 +134,18 @@ def test_memory_stays_in_the_budget():
 def test_the_result():
     x, y = draw(41)
     result = cg.mmd(LINE, x, y, rng=7, n_boot=99)
-    assert (result.method, result.n, result.null, result.seed) == ("mmd", 41, "permutation", 7)
+    assert (result.method, result.n, result.null, result.seed) == (
+        "mmd",
+        41,
+        "permutation",
+        7,
+    )
     assert (result.details["n1"], result.details["n2"]) == (21, 20)
     assert 0 < result.pvalue <= 1
     assert len(result.null_distribution) == 99
     assert (
-        f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 permutation draws)"
-        in str(result)
+        f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 permutation"
+        " draws)" in str(result)
     )
     assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
     assert pickle.loads(pickle.dumps(result)).details == result.details
@@ -162,7 +183,9 @@ def test_level(name, n):
         pvalues.append(cg.mmd(case.p, x, y, n_boot=199, rng=trial, engine=1).pvalue)
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in pvalues)
-        assert binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha), alpha
+        assert (
+            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
+        ), alpha
 
 
 class TestModels:
@@ -207,7 +230,9 @@ class TestModels:
     @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
     def test_frames_stay_frames(self, frame):
         x, y = draw(60)
-        data = frame({"a": x[:, 0], "b": x[:, 1], "kind": ["u", "v"] * 30, "one": np.ones(60)})
+        data = frame(
+            {"a": x[:, 0], "b": x[:, 1], "kind": ["u", "v"] * 30, "one": np.ones(60)}
+        )
         kinds = set()
 
         def mean(x):
@@ -217,7 +242,9 @@ class TestModels:
         result = cg.mmd(Normal(mean=mean, std=1.0), data, y, rng=0, n_boot=99)
         assert kinds == {frame}
         assert "Categorical(0.5).on('kind')" in str(result.kernel_x)
-        assert result.details["notes"] == ("left out of the kernel, because constant: 'one'",)
+        assert result.details["notes"] == (
+            "left out of the kernel, because constant: 'one'",
+        )
         assert not result.reject(0.01)
 
     def test_only_a_sampler_is_needed(self):
@@ -229,7 +256,9 @@ class TestModels:
 
         rng = np.random.default_rng(0)
         x = rng.normal(size=80)
-        assert not cg.mmd(model_of(Coin), x, rng.integers(0, 2, 80), rng=0, n_boot=199).reject(0.01)
+        assert not cg.mmd(
+            model_of(Coin), x, rng.integers(0, 2, 80), rng=0, n_boot=199
+        ).reject(0.01)
         assert cg.mmd(model_of(Coin), x, (x > 0) * 1, rng=0, n_boot=199).reject(0.01)
 
 
@@ -243,18 +272,36 @@ class TestErrors:
         x, y = draw(20)
         with pytest.raises(
             UnsupportedModelError,
-            match=r"Scores has no sample. Tests that can take it: adaptive, fscd, fssd, kcsd",
+            match=(
+                r"Scores has no sample. Tests that can take it: adaptive, fscd, fssd, kcsd"
+            ),
         ):
             cg.mmd(cg.from_scores(np.ones(20)), x, y)
 
     @pytest.mark.parametrize(
         ("make", "error", "message"),
         [
-            (lambda n: np.zeros((n, 2)), ShapeError, r"\(10, 1\) or \(10,\), .* got \(10, 2\)"),
-            (lambda n: np.zeros((1, n)), ShapeError, r"What sample returns must have shape"),
+            (
+                lambda n: np.zeros((n, 2)),
+                ShapeError,
+                r"\(10, 1\) or \(10,\), .* got \(10, 2\)",
+            ),
+            (
+                lambda n: np.zeros((1, n)),
+                ShapeError,
+                r"What sample returns must have shape",
+            ),
             (lambda n: np.zeros(20), ShapeError, r"got \(20,\)"),
-            (lambda n: np.full(n, np.nan), NonFiniteError, "samples has NaN .* in 10 of 10 rows"),
-            (lambda n: np.full(n, "a"), InputTypeError, "What sample returns must be real numbers"),
+            (
+                lambda n: np.full(n, np.nan),
+                NonFiniteError,
+                "samples has NaN .* in 10 of 10 rows",
+            ),
+            (
+                lambda n: np.full(n, "a"),
+                InputTypeError,
+                "What sample returns must be real numbers",
+            ),
             (lambda n: None, InputTypeError, "What sample returns must be real numbers"),
         ],
     )
@@ -268,7 +315,11 @@ class TestErrors:
             ({"n_boot": 0}, InputError, "n_boot must be at least 1"),
             ({"n_boot": 2.5}, InputTypeError, "n_boot must be an integer"),
             ({"kernel_x": 1.0}, InputTypeError, "kernel_x must be a kernel"),
-            ({"kernel_y": cg.Categorical()}, InputTypeError, "kernel_y must be a radial kernel"),
+            (
+                {"kernel_y": cg.Categorical()},
+                InputTypeError,
+                "kernel_y must be a radial kernel",
+            ),
             ({"scale_x": "max"}, InputError, "scale_x"),
             ({"memory": 1}, InputError, "memory"),
             ({"engine": 0}, InputError, "engine"),

@@ -123,5 +123,7 @@ def test_dask_arrays(form, table):
     lazy = {name: da.from_array(values, chunks=2500) for name, values in table.items()}
     x = da.stack([lazy["a"], lazy["b"]], axis=1)
     wanted = FORMS[form](cg.from_scores(lazy["s"]), x, lazy["u"], precision=0.01, **SHORT)
-    got = FORMS[form]((lazy["mu"], lazy["sd"]), x, lazy["y"], standardize="cdf", precision=0.01, **SHORT)
+    got = FORMS[form](
+        (lazy["mu"], lazy["sd"]), x, lazy["y"], standardize="cdf", precision=0.01, **SHORT
+    )
     assert_same(got, wanted)

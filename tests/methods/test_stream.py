@@ -11,7 +11,13 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    CondgofError,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+)
 
 N = 10_000
 
@@ -75,9 +81,12 @@ def test_any_files_formats_and_chunks(files, form, rows, tmp_path, reference):
 
 
 def test_float32_files(tmp_path):
-    single = pa.table({name: np.asarray(TABLE[name], dtype=np.float32) for name in TABLE.column_names})
+    single = pa.table(
+        {name: np.asarray(TABLE[name], dtype=np.float32) for name in TABLE.column_names}
+    )
     results = [
-        cg.kcsd(MODEL, scan(write(single, tmp_path / str(files), files)), rng=5) for files in (1, 9)
+        cg.kcsd(MODEL, scan(write(single, tmp_path / str(files), files)), rng=5)
+        for files in (1, 9)
     ]
     assert results[0].pvalue == results[1].pvalue
     assert results[0].statistic == pytest.approx(results[1].statistic, rel=1e-8)
@@ -92,7 +101,9 @@ def test_any_threads(engine, one_file, reference):
 def test_ways_to_give_the_model_agree(one_file, reference):
     source = scan(one_file)
     mean, std, s = (np.asarray(TABLE[name]) for name in ("mu", "sd", "s"))
-    functional = cg.models.Normal(mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1]))
+    functional = cg.models.Normal(
+        mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1])
+    )
     for model in (cg.columns(score="s"), (mean, std), cg.from_scores(s), functional):
         result = cg.kcsd(model, source, rng=5, solver="lowrank")
         assert result.pvalue == reference.pvalue
@@ -116,7 +127,9 @@ def test_a_small_source_is_read_and_tested_exactly(tmp_path):
     source = scan(write(table, tmp_path / "files", 3))
     result = cg.kcsd(MODEL, source, rng=2)
     x = np.column_stack([table["a"], table["b"]])
-    again = cg.kcsd(cg.from_scores(np.asarray(table["s"])), x, np.asarray(table["y"]), rng=2)
+    again = cg.kcsd(
+        cg.from_scores(np.asarray(table["s"])), x, np.asarray(table["y"]), rng=2
+    )
     assert (result.solver, result.n) == ("exact", 400)
     assert result.pvalue == again.pvalue
     assert result.statistic == pytest.approx(again.statistic, rel=1e-9)
@@ -125,18 +138,25 @@ def test_a_small_source_is_read_and_tested_exactly(tmp_path):
 def test_the_other_tests_and_maps(one_file, tmp_path):
     wrong = scan(write(make_table(wrong=0.3), tmp_path / "wrong", 4))
     for locations in ("optimize", "random", [[2.0, 0.0], [0.0, 0.0]]):
-        result = cg.fscd(MODEL, wrong, locations=locations, rng=1, n_boot=300, solver="lowrank")
+        result = cg.fscd(
+            MODEL, wrong, locations=locations, rng=1, n_boot=300, solver="lowrank"
+        )
         assert result.reject(0.01)
         assert result.n == (N - 2000 if locations == "optimize" else N)
-    assert cg.ksd(cg.columns(score="s"), wrong, rng=1, n_boot=300, solver="lowrank").reject(0.01)
-    assert not cg.ksd(cg.columns(score="s"), scan(one_file), rng=1, n_boot=300, solver="lowrank").reject(
-        0.001
+    assert cg.ksd(cg.columns(score="s"), wrong, rng=1, n_boot=300, solver="lowrank").reject(
+        0.01
     )
+    assert not cg.ksd(
+        cg.columns(score="s"), scan(one_file), rng=1, n_boot=300, solver="lowrank"
+    ).reject(0.001)
     at = [[2.0, 0.0], [0.0, 0.0]]
     for function in (cg.witness, cg.power_criterion):
         streamed = function(MODEL, wrong, at=at, rng=1)
         again = function(
-            MODEL, scan(write(make_table(wrong=0.3), tmp_path / function.__name__, 1)), at=at, rng=1
+            MODEL,
+            scan(write(make_table(wrong=0.3), tmp_path / function.__name__, 1)),
+            at=at,
+            rng=1,
         )
         np.testing.assert_allclose(streamed, again, rtol=1e-8)
         assert (streamed > 0).all()
@@ -153,7 +173,14 @@ def test_rows_left_out_count_for_nothing(one_file):
     kernels = {"kernel_x": result.kernel_x, "kernel_y": result.kernel_y}
     s, y = (np.asarray(TABLE[name])[test] for name in ("s", "y"))
     exact = cg.fscd(
-        cg.from_scores(s), x, y, locations=result.locations, solver="exact", n_boot=200, rng=0, **kernels
+        cg.from_scores(s),
+        x,
+        y,
+        locations=result.locations,
+        solver="exact",
+        n_boot=200,
+        rng=0,
+        **kernels,
     )
     sd = exact.null_distribution.std()
     assert result.statistic == pytest.approx(exact.statistic, abs=0.03 * sd)
@@ -169,7 +196,9 @@ def test_sorted_files_keep_the_level(tmp_path):
     for trial in range(trials):
         table = make_table(6000, seed=trial).sort_by("y")
         source = scan(write(table, tmp_path / str(trial), 3))
-        rejections += cg.kcsd(MODEL, source, rng=trial, n_boot=200, solver="lowrank").reject(0.05)
+        rejections += cg.kcsd(
+            MODEL, source, rng=trial, n_boot=200, solver="lowrank"
+        ).reject(0.05)
     assert rejections <= binom.isf(1e-4, trials, 0.05)
 
 
@@ -197,8 +226,16 @@ class TestErrors:
             ),
             (lambda s: cg.kcsd(cg.columns(mean="mu", std="sdd"), s), CondgofError, "'sdd'"),
             (lambda s: cg.kcsd(MODEL, np.ones(9)), InputTypeError, "y is missing"),
-            (lambda s: cg.kcsd(MODEL, np.arange(9.0), np.arange(9.0)), InputTypeError, "scan"),
-            (lambda s: cg.kcsd(cg.columns(mean="mu", std="a"), s), InputError, "std must be positive"),
+            (
+                lambda s: cg.kcsd(MODEL, np.arange(9.0), np.arange(9.0)),
+                InputTypeError,
+                "scan",
+            ),
+            (
+                lambda s: cg.kcsd(cg.columns(mean="mu", std="a"), s),
+                InputError,
+                "std must be positive",
+            ),
             (lambda s: cg.fssd(MODEL, s), InputTypeError, "source"),
         ],
     )
@@ -208,7 +245,12 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         "options",
-        [{}, {"mean": "m"}, {"mean": ["a", "b"], "std": "s"}, {"mean": "m", "std": "s", "score": "g"}],
+        [
+            {},
+            {"mean": "m"},
+            {"mean": ["a", "b"], "std": "s"},
+            {"mean": "m", "std": "s", "score": "g"},
+        ],
     )
     def test_columns(self, options):
         with pytest.raises(InputError, match="columns needs"):

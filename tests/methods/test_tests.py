@@ -57,8 +57,8 @@ class TestEveryTest:
         assert result.solver == "exact"
         assert len(repr(result)) < 120
         assert (
-            f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 wild bootstrap draws)"
-            in str(result)
+            f"p-value    {pvalue_number(result.pvalue, result.pvalue_floor)} (99 wild"
+            " bootstrap draws)" in str(result)
         )
         assert json.loads(json.dumps(result.to_dict()))["pvalue"] == result.pvalue
         with pytest.raises(ValueError, match="read-only"):
@@ -113,10 +113,14 @@ class TestOptimize:
         train = np.sort(Seed.of(0).stream(Use.SPLIT).permutation(400)[:120])
         result = cg.fscd(*hgm, rng=0, n_locations=2)
         sigma_x, sigma_y = result.kernel_x.bandwidth, result.kernel_y.bandwidth
-        h = oracle.stein_h(y[train], model(x[train]).score(y[train]), oracle.gaussian, sigma_y)
+        h = oracle.stein_h(
+            y[train], model(x[train]).score(y[train]), oracle.gaussian, sigma_y
+        )
         v = result.locations
         matrix = oracle.finite_matrix(x[train], h, v, oracle.gaussian, sigma_x, 1)
-        assert result.details["criterion_after"] == pytest.approx(oracle.criterion(matrix), rel=1e-9)
+        assert result.details["criterion_after"] == pytest.approx(
+            oracle.criterion(matrix), rel=1e-9
+        )
 
     def test_numbers_are_left_alone_and_medians_bounded(self, hgm):
         fixed = cg.fscd(*hgm, rng=0, kernel_x=cg.Gaussian(1.5), kernel_y=cg.Gaussian(2.5))
@@ -147,7 +151,10 @@ class TestOptimize:
 
     def test_more_locations_than_training_rows(self, hgm):
         model, x, y = hgm
-        assert cg.fscd(model, x[:30], y[:30], n_locations=12, rng=0).locations.shape == (12, 3)
+        assert cg.fscd(model, x[:30], y[:30], n_locations=12, rng=0).locations.shape == (
+            12,
+            3,
+        )
 
     def test_the_training_part_is_bounded(self):
         case = problem("qgm")
@@ -158,7 +165,9 @@ class TestOptimize:
 
     def test_starts_in_parallel_change_nothing(self):
         case = problem("hgm")
-        x, y = case.draw(4000, np.random.default_rng(0))  # 1,200 rows to train on: starts on threads
+        x, y = case.draw(
+            4000, np.random.default_rng(0)
+        )  # 1,200 rows to train on: starts on threads
         one, two = (cg.fscd(case.p, x, y, rng=0, n_boot=50, engine=k) for k in (1, 2))
         np.testing.assert_array_equal(one.locations, two.locations)
         assert one.details == two.details
@@ -175,7 +184,9 @@ class TestOptimize:
         s = model(x).score(y)
         for kernel in (cg.Gaussian(), cg.Matern12()):
             plain = cg.fscd(cg.from_scores(s), x, y, rng=0, kernel_x=kernel, n_boot=50)
-            moved = cg.fscd(cg.from_scores(s), x + 2.0**20, y, rng=0, kernel_x=kernel, n_boot=50)
+            moved = cg.fscd(
+                cg.from_scores(s), x + 2.0**20, y, rng=0, kernel_x=kernel, n_boot=50
+            )
             assert moved.details["criterion_before"] == pytest.approx(
                 plain.details["criterion_before"], rel=1e-6
             )
@@ -207,13 +218,23 @@ class TestFssd:
     def test_many_rows_are_gathered_in_blocks(self):
         y = np.random.default_rng(0).normal(size=(6000, 2))
         at, s = y[:3], -1.1 * y
-        result = cg.fssd(cg.from_scores(s), y, locations=at, kernel_y=cg.Gaussian(1.0), rng=0)
+        result = cg.fssd(
+            cg.from_scores(s), y, locations=at, kernel_y=cg.Gaussian(1.0), rng=0
+        )
         near = np.exp(-0.5 * np.square(y[:, None] - at).sum(axis=2))[:, :, None]
         tau = (near * (s[:, None] - (y[:, None] - at))).reshape(len(y), -1)
-        wanted = (np.square(tau.sum(axis=0)).sum() - np.square(tau).sum()) / (6 * (len(y) - 1))
+        wanted = (np.square(tau.sum(axis=0)).sum() - np.square(tau).sum()) / (
+            6 * (len(y) - 1)
+        )
         assert result.statistic == pytest.approx(wanted, rel=1e-9)
         assert result.details["blocks"] <= 2048
-        few = cg.fssd(cg.from_scores(s[:3000]), y[:3000], locations=at, kernel_y=cg.Gaussian(1.0), rng=0)
+        few = cg.fssd(
+            cg.from_scores(s[:3000]),
+            y[:3000],
+            locations=at,
+            kernel_y=cg.Gaussian(1.0),
+            rng=0,
+        )
         spread = few.null_distribution.std()  # of the limit, which does not depend on n
         assert result.null_distribution.std() == pytest.approx(spread, rel=0.15)
 
@@ -228,7 +249,10 @@ class TestFssd:
         ("model", "seen"),
         [
             (cg.models.Exponential(1.0), r"log\(y - low\)"),
-            (cg.from_draws(np.random.default_rng(1).exponential(size=(200, 50))), "normal scores"),
+            (
+                cg.from_draws(np.random.default_rng(1).exponential(size=(200, 50))),
+                "normal scores",
+            ),
         ],
         ids=["bounded", "without a score"],
     )

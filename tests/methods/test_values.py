@@ -30,7 +30,13 @@ def test_kcsd_with_the_median_heuristic(name, d_x, d_y):
     matrix = oracle.gram(x, x, kernel, sigma_x) * oracle.stein_h(y, s, kernel, sigma_y)
     make = getattr(cg, name)
     result = cg.kcsd(
-        cg.from_scores(s), x, y, kernel_x=make("median"), kernel_y=make("median"), n_boot=1, rng=0
+        cg.from_scores(s),
+        x,
+        y,
+        kernel_x=make("median"),
+        kernel_y=make("median"),
+        n_boot=1,
+        rng=0,
     )
     close(result.statistic, len(x) * oracle.u_statistic(matrix))
     close([result.kernel_x.bandwidth, result.kernel_y.bandwidth], [sigma_x, sigma_y])
@@ -104,7 +110,9 @@ def test_the_unconditional_ancestors(name, d_y):
         len(y) * oracle.u_statistic(h),
     )
     locations = np.random.default_rng(1).normal(size=(4, d_y))
-    result = cg.fssd(cg.from_scores(s), y, locations=locations, kernel_y=make(1.2), n_boot=1)
+    result = cg.fssd(
+        cg.from_scores(s), y, locations=locations, kernel_y=make(1.2), n_boot=1
+    )
     wanted = oracle.finite_set_statistic(y, s, locations, kernel, 1.2)
     close(result.statistic, len(y) * wanted)
 
@@ -115,7 +123,9 @@ def test_matern12_and_products_on_x():
     k = oracle.gram(x[:, [2, 0]], x[:, [2, 0]], oracle.matern12, 1.5)
     k *= oracle.gram(x[:, [1]], x[:, [1]], oracle.gaussian, 0.7)
     kernel_x = cg.Matern12(1.5).on(2, 0) * cg.Gaussian(0.7).on(1)
-    result = cg.kcsd(cg.from_scores(s), x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(1.2), n_boot=1)
+    result = cg.kcsd(
+        cg.from_scores(s), x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(1.2), n_boot=1
+    )
     close(result.statistic, len(x) * oracle.u_statistic(k * h))
 
 
@@ -127,7 +137,9 @@ def test_scale_x_divides_by_standard_deviations():
     v = x[:3]
     close(
         cg.witness(cg.from_scores(s), x, y, at=v, scale_x="std"),
-        cg.witness(cg.from_scores(s), x / x.std(axis=0, ddof=1), y, at=v / x.std(axis=0, ddof=1)),
+        cg.witness(
+            cg.from_scores(s), x / x.std(axis=0, ddof=1), y, at=v / x.std(axis=0, ddof=1)
+        ),
     )
     result = cg.fscd(cg.from_scores(s), x, y, locations=v, scale_x="std", n_boot=1)
     close(result.locations, v)
@@ -142,7 +154,9 @@ def test_ranks_are_compared_by_their_normal_scores():
         for function in (cg.witness, cg.power_criterion):
             got = function(cg.from_scores(s), by, y, at=at, scale_x="ranks")
             close(got, function(cg.from_scores(s), z, y, at=z[:3]))
-        result = cg.fscd(cg.from_scores(s), by, y, locations=at, scale_x="ranks", n_boot=9, rng=0)
+        result = cg.fscd(
+            cg.from_scores(s), by, y, locations=at, scale_x="ranks", n_boot=9, rng=0
+        )
         close(result.locations, at)
         wanted = cg.fscd(cg.from_scores(s), z, y, locations=z[:3], n_boot=9, rng=0)
         close(result.statistic, wanted.statistic)
@@ -155,4 +169,6 @@ def test_the_criterion_is_zero_where_there_are_no_data():
     x, y, s = draw(1, 1)
     far = cg.power_criterion(cg.from_scores(s), x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))
     assert far[0] == 0.0
-    assert cg.witness(cg.from_scores(s), x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))[0] == 0.0
+    assert (
+        cg.witness(cg.from_scores(s), x, y, at=[1e6], kernel_x=cg.Gaussian(1.0))[0] == 0.0
+    )

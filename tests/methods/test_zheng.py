@@ -72,7 +72,9 @@ def test_values_and_draws(name):
     product, A, B, T = oracle.zheng(x, y, cdf)
     result = cg.zheng(model, x, y, null="wild", n_boot=20, rng=5)
     np.testing.assert_allclose(result.statistic, T, rtol=1e-10)
-    np.testing.assert_allclose([result.details["A"], result.details["B"]], [A, B], rtol=1e-10)
+    np.testing.assert_allclose(
+        [result.details["A"], result.details["B"]], [A, B], rtol=1e-10
+    )
     h = x.std(axis=0, ddof=1) * 23 ** (-1 / 24)
     np.testing.assert_allclose(result.details["bandwidths"], h, rtol=1e-12)
     signs = sign_weights(23, 20, Seed.of(5)).block(0, 23)
@@ -154,14 +156,17 @@ def test_units_and_shifts_of_x_do_not_matter():
 
 def test_the_result():
     x, y = draw(40)
-    normal, wild = cg.zheng(LINE, x, y, rng=7), cg.zheng(LINE, x, y, rng=7, null="wild", n_boot=99)
+    normal, wild = (
+        cg.zheng(LINE, x, y, rng=7),
+        cg.zheng(LINE, x, y, rng=7, null="wild", n_boot=99),
+    )
     assert (normal.method, normal.n, normal.null, normal.seed) == ("zheng", 40, "normal", 7)
     for name in ("kernel_x", "kernel_y", "null_distribution", "locations", "solver"):
         assert getattr(normal, name) is None
     assert f"p-value    {pvalue_number(normal.pvalue)} (normal limit)" in str(normal)
     assert (
-        f"p-value    {pvalue_number(wild.pvalue, wild.pvalue_floor)} (99 wild bootstrap draws)"
-        in str(wild)
+        f"p-value    {pvalue_number(wild.pvalue, wild.pvalue_floor)} (99 wild bootstrap"
+        " draws)" in str(wild)
     )
     assert json.loads(json.dumps(normal.to_dict()))["pvalue"] == normal.pvalue
     assert pickle.loads(pickle.dumps(normal)).details == normal.details
@@ -170,7 +175,11 @@ def test_the_result():
 
 def test_tiny_samples_tie_with_their_own_statistic():
     result = cg.zheng(
-        (np.zeros(3), np.ones(3)), [0.0, 0.1, 0.2], [1.0, 1.5, 2.0], null="wild", n_boot=4000
+        (np.zeros(3), np.ones(3)),
+        [0.0, 0.1, 0.2],
+        [1.0, 1.5, 2.0],
+        null="wild",
+        n_boot=4000,
     )
     equal = (result.null_distribution == result.statistic).mean()
     assert 0.2 < equal < 0.3
@@ -183,11 +192,14 @@ def test_never_zero_and_found_where_it_is_plain():
         wrong = cg.zheng(LINE, x, y + 30.0, null=null, rng=0, n_boot=199)
         assert wrong.reject(0.01)
         assert 0 < wrong.pvalue <= 1 / 200
-        true = cg.zheng(Normal(mean=lambda x: x.sum(axis=1), std=1.0), x, y, null=null, rng=0)
+        true = cg.zheng(
+            Normal(mean=lambda x: x.sum(axis=1), std=1.0), x, y, null=null, rng=0
+        )
         assert not true.reject(0.01)
     case = problem("qgm")
     found = sum(
-        cg.zheng(case.p, *case.draw(400, np.random.default_rng(t)), engine=1).reject() for t in range(20)
+        cg.zheng(case.p, *case.draw(400, np.random.default_rng(t)), engine=1).reject()
+        for t in range(20)
     )
     assert found >= 8
 
@@ -203,7 +215,9 @@ def test_level(name):
         normal.append(norm.sf(result.statistic))
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in wild)
-        assert binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha), alpha
+        assert (
+            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
+        ), alpha
     assert sum(p <= 0.05 for p in normal) <= binom.isf(1e-4, trials, 0.05)
 
 
@@ -263,7 +277,9 @@ class TestModels:
         assert result.statistic == pytest.approx(plain.statistic, rel=1e-12)
         a, none, b = result.details["bandwidths"]
         assert ((a, b), none) == (plain.details["bandwidths"], None)
-        assert result.details["notes"] == ("left out of the kernel, because constant: 'x2'",)
+        assert result.details["notes"] == (
+            "left out of the kernel, because constant: 'x2'",
+        )
 
     def test_categorical_columns_multiply_k(self):
         x, y = draw(12, d_x=1)
@@ -282,7 +298,9 @@ class TestModels:
     def test_rounding_of_a_cdf_is_forgiven(self):
         class Single(OfX):
             def cdf(self, y):
-                return norm.cdf(y, self.x.sum(axis=1), 1.5).astype(np.float32)[:, None] * (1 + 1e-7)
+                return norm.cdf(y, self.x.sum(axis=1), 1.5).astype(np.float32)[:, None] * (
+                    1 + 1e-7
+                )
 
         x, y = draw(30)
         assert cg.zheng(model_of(Single), x, y).statistic == pytest.approx(
@@ -324,7 +342,11 @@ class TestErrors:
                 r"shape \(400, 1\) or \(400,\), one number for each row, got \(20,\)",
             ),
             (lambda v: v.reshape(20, 20), ShapeError, r"got \(20, 20\)"),
-            (lambda v: v.astype(str), InputTypeError, "What cdf returns must be real numbers"),
+            (
+                lambda v: v.astype(str),
+                InputTypeError,
+                "What cdf returns must be real numbers",
+            ),
         ],
     )
     def test_what_a_cdf_may_not_return(self, change, error, message):

@@ -12,8 +12,12 @@ from condgof.null._draws import Drawn
 def draw(seed=0, count=5, m=60, shift=0.0):
     rng = np.random.default_rng(seed)
     mixing = rng.normal(size=(count, count))
-    values = mixing @ rng.normal(size=(count, m + 1)) * np.geomspace(1e-3, 1e3, count)[:, None]
-    return Drawn(values[:, 0] + shift * values.std(axis=1), values[:, 1:], 1e-9 * values.std(axis=1))
+    values = (
+        mixing @ rng.normal(size=(count, m + 1)) * np.geomspace(1e-3, 1e3, count)[:, None]
+    )
+    return Drawn(
+        values[:, 0] + shift * values.std(axis=1), values[:, 1:], 1e-9 * values.std(axis=1)
+    )
 
 
 def together(drawn):
@@ -43,7 +47,8 @@ def test_against_loops(shift):
     np.testing.assert_allclose(found.draws, draws, rtol=1e-9, atol=1e-12)
     assert found.pvalues == {"a": parts[0][2], "b": parts[1][2]}
     wanted = [
-        (1 + sum(d >= s for d in row)) / 61 for s, row in zip(drawn.statistics, drawn.draws, strict=True)
+        (1 + sum(d >= s for d in row)) / 61
+        for s, row in zip(drawn.statistics, drawn.draws, strict=True)
     ]
     np.testing.assert_allclose(found.each, wanted)
 
@@ -58,7 +63,9 @@ def test_more_evidence_beyond_all_draws():
 def test_what_never_varies_says_nothing():
     drawn = draw()
     constant = Drawn(
-        np.append(drawn.statistics, 3.0), np.vstack([drawn.draws, np.full(60, 3.0)]), np.ones(6)
+        np.append(drawn.statistics, 3.0),
+        np.vstack([drawn.draws, np.full(60, 3.0)]),
+        np.ones(6),
     )
     found = together(constant)
     np.testing.assert_array_equal(found.scaled[-1], 0.0)
@@ -67,7 +74,10 @@ def test_what_never_varies_says_nothing():
 
 
 def test_draws_of_a_certain_model_never_vary_and_any_other_statistic_is_evidence():
-    assert together(Drawn(np.array([2.0, 1.0, 0.5]), np.zeros((3, 19)), np.ones(3))).pvalue == 1 / 20
+    assert (
+        together(Drawn(np.array([2.0, 1.0, 0.5]), np.zeros((3, 19)), np.ones(3))).pvalue
+        == 1 / 20
+    )
 
 
 def test_large_values_do_not_overflow():

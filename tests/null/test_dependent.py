@@ -49,7 +49,8 @@ def test_correlations(length):
     for lag in (1, 5, 40):
         each = (w[lag:] * w[:-lag]).mean(axis=0)  # draws are independent of each other
         error = each.std(ddof=1) / np.sqrt(m)
-        # Longer stretches than 64 start at every ⌊length/32⌋-th row, which moves correlations a little.
+        # Longer stretches than 64 start at every ⌊length/32⌋-th row, which moves
+        # correlations a little.
         slack = 0.0 if length <= 64 else 1 / 32
         assert abs(each.mean() - (1 - 1 / length) ** lag) < 4.5 * error + slack
     # Independent draws; and at the seams of blocks nothing is special.
@@ -64,8 +65,12 @@ def test_correlations(length):
 @given(st.integers(3, 600), st.integers(1, 20), st.integers(0, 99))
 def test_blocks_of_one_and_groups_of_one_are_plain_signs(n, m, seed):
     plain = sign_weights(n, m, Seed.of(seed)).block(0, n)
-    np.testing.assert_array_equal(stretch_weights(n, m, Seed.of(seed), 1).block(0, n), plain)
-    np.testing.assert_array_equal(group_weights(np.arange(n), m, Seed.of(seed)).block(0, n), plain)
+    np.testing.assert_array_equal(
+        stretch_weights(n, m, Seed.of(seed), 1).block(0, n), plain
+    )
+    np.testing.assert_array_equal(
+        group_weights(np.arange(n), m, Seed.of(seed)).block(0, n), plain
+    )
 
 
 @given(st.integers(2, 700), st.integers(1, 300), st.integers(0, 99))
@@ -73,7 +78,9 @@ def test_one_sign_a_group(n, count, seed):
     codes = np.random.default_rng(seed).integers(0, count, n)
     made = group_weights(codes, 9, Seed.of(seed))
     whole = made.block(0, n)
-    signs = sign_weights(max(2, int(codes.max()) + 1), 9, Seed.of(seed)).block(0, int(codes.max()) + 1)
+    signs = sign_weights(max(2, int(codes.max()) + 1), 9, Seed.of(seed)).block(
+        0, int(codes.max()) + 1
+    )
     np.testing.assert_array_equal(whole, signs[codes])
     np.testing.assert_array_equal(made.block(n // 3, n), whole[n // 3 :])
 

@@ -52,7 +52,9 @@ def test_weights_on_rows_against_loops(name, n):
     x, y, s = (rng.normal(size=(n, 1)) for _ in range(3))
     kernels = (Gaussian(1.0), Gaussian(0.5))
     grid = np.linspace(-4, 4, 200)[:, None]
-    evidence = SteinEvidence.on(kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200)
+    evidence = SteinEvidence.on(
+        kernels, grid, np.ones_like(grid), rng, precision=1e-12, cap=200
+    )
     plan = Plan(
         Features((Maker("x", lambda x: np.hstack([x, x**2]), (0,), (2,)),)),
         evidence,
@@ -66,7 +68,9 @@ def test_weights_on_rows_against_loops(name, n):
         wanted = oracle.off_diagonal_forms(matrix, weights.block(0, n))
         size = np.abs(matrix).sum()
         np.testing.assert_allclose(found.draws[k], wanted, atol=2e-5 * size)
-        assert found.statistics[k] == pytest.approx(matrix.sum() - np.trace(matrix), abs=1e-5 * size)
+        assert found.statistics[k] == pytest.approx(
+            matrix.sum() - np.trace(matrix), abs=1e-5 * size
+        )
 
 
 def test_redraws_treat_the_data_as_they_treat_draws():
@@ -85,7 +89,9 @@ def test_redraws_treat_the_data_as_they_treat_draws():
 def test_redraws_do_not_depend_on_threads():
     plan, rows = normal_plan(), normal_rows(200)
     draw = redraw_normal(plan.evidence, 200)
-    made = [redrawn(plan, rows, draw, 0.0, 70, Seed.of(0), as_engine(k)).draws for k in (1, 3)]
+    made = [
+        redrawn(plan, rows, draw, 0.0, 70, Seed.of(0), as_engine(k)).draws for k in (1, 3)
+    ]
     np.testing.assert_array_equal(*made)
 
 
@@ -97,9 +103,13 @@ def test_the_limit_is_that_of_redraws():
     far = limit(plan, rows, n, m, Seed.of(0), ENGINE)
     spread = near.draws.std(axis=1)
     for level, within in ((0.5, 0.12), (0.95, 0.3)):
-        apart = (np.quantile(near.draws, level, axis=1) - np.quantile(far.draws, level, axis=1)) / spread
+        apart = (
+            np.quantile(near.draws, level, axis=1) - np.quantile(far.draws, level, axis=1)
+        ) / spread
         assert np.abs(apart).max() < within
-    np.testing.assert_allclose(far.draws[:-1].mean(axis=1) / far.draws[:-1].std(axis=1), 0.0, atol=0.15)
+    np.testing.assert_allclose(
+        far.draws[:-1].mean(axis=1) / far.draws[:-1].std(axis=1), 0.0, atol=0.15
+    )
 
 
 def test_surprises_are_drawn_without_drawing_all():
@@ -116,11 +126,15 @@ def test_surprises_are_drawn_without_drawing_all():
 def test_excess_against_a_loop():
     z = np.random.default_rng(1).normal(size=30)
     s = sorted(
-        (-np.log(2 * (1 - float(__import__("scipy.stats").stats.norm.cdf(abs(v))))) for v in z),
+        (
+            -np.log(2 * (1 - float(__import__("scipy.stats").stats.norm.cdf(abs(v)))))
+            for v in z
+        ),
         reverse=True,
     )
     best = max(
-        sum(s[i] - np.log(30 / (i + 0.5)) for i in range(k)) / np.sqrt(k) for k in range(1, 30 // 4 + 1)
+        sum(s[i] - np.log(30 / (i + 0.5)) for i in range(k)) / np.sqrt(k)
+        for k in range(1, 30 // 4 + 1)
     )
     assert excess(top_surprises(z[None]), 30)[0] == pytest.approx(best, rel=1e-9)
 
@@ -176,7 +190,12 @@ def rare_cells(n, rare, seed=0):
 
 def recombined_cells(plan, rows, m):
     return recombined(
-        plan, rows, lambda piece: CellDraws.of(plan.evidence, piece.outcomes), m, Seed.of(0), ENGINE
+        plan,
+        rows,
+        lambda piece: CellDraws.of(plan.evidence, piece.outcomes),
+        m,
+        Seed.of(0),
+        ENGINE,
     )
 
 
@@ -192,7 +211,10 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
     exact = redrawn(plan, rows, redraw, 0.0, 600, Seed.of(0), ENGINE)
     many = recombined_cells(plan, rows, 600)
     np.testing.assert_allclose(
-        many.statistics, exact.statistics[:-1], rtol=1e-3, atol=1e-3 * exact.sizes[:-1].max()
+        many.statistics,
+        exact.statistics[:-1],
+        rtol=1e-3,
+        atol=1e-3 * exact.sizes[:-1].max(),
     )
     for a, b in zip(exact.draws[:-1], many.draws, strict=True):
         assert ks_2samp(a, b).statistic < 0.12
@@ -201,10 +223,14 @@ def test_strata_recombined_are_draws_of_all_rows(rare):
 def test_what_is_rare_happens_to_other_rows_in_every_draw():
     """Else data in which it happened to a row that no draw has would stand out from all of them."""
     plan, rows = rare_cells(10_000, 1e-4)
-    draws = recombined_cells(plan, rows, 500).draws[0]  # depend on the x of the rows it happened to
+    draws = recombined_cells(plan, rows, 500).draws[
+        0
+    ]  # depend on the x of the rows it happened to
     values, often = np.unique(draws.round(9), return_counts=True)
     nothing = often.max() / len(draws)  # it happened to no row: in exp(-1) of the draws
-    assert binom.ppf(1e-4, 500, np.exp(-1)) <= often.max() <= binom.isf(1e-4, 500, np.exp(-1))
+    assert (
+        binom.ppf(1e-4, 500, np.exp(-1)) <= often.max() <= binom.isf(1e-4, 500, np.exp(-1))
+    )
     assert len(values) > 0.95 * (1 - nothing) * len(draws)
 
 
@@ -220,7 +246,9 @@ def surprises_of(rows, start, stop, draws, sure=0.01):
 def test_surprises_have_the_probability_of_the_law():
     rare = np.array([0.0, 1e-3, 0.01, 0.3])[np.arange(4000) % 4]
     found = surprises_of(rare_cells(4000, rare), 0, 4000, range(400))
-    for k, p in enumerate((0.0, 1e-3, 0.01, 0.0)):  # rows that are not sure are drawn otherwise
+    for k, p in enumerate(
+        (0.0, 1e-3, 0.01, 0.0)
+    ):  # rows that are not sure are drawn otherwise
         count = sum(row % 4 == k for _, row in found)
         assert binom.ppf(1e-4, 400_000, p) <= count <= binom.isf(1e-4, 400_000, p)
 
@@ -241,7 +269,11 @@ def test_surprises_do_not_depend_on_how_rows_are_cut(cut, first):
     rows, draws = rare_cells(9000, 2e-3), range(20, 60)
     whole = surprises_of(rows, 0, 9000, draws)
     low, high = sorted({first, cut}) if first != cut else (cut, cut + 1)
-    parts = [surprises_of(rows, a, b, draws) for a, b in ((0, low), (low, high), (high, 9000)) if a < b]
+    parts = [
+        surprises_of(rows, a, b, draws)
+        for a, b in ((0, low), (low, high), (high, 9000))
+        if a < b
+    ]
     assert set.union(*parts) == whole
     assert sum(map(len, parts)) == len(whole)
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from condgof.methods._fscd import climb
-from condgof.null._bootstrap import normal_pvalue, permutation_weights, pvalue, settle_ties, sign_weights
+from condgof.null._bootstrap import (
+    normal_pvalue,
+    permutation_weights,
+    pvalue,
+    settle_ties,
+    sign_weights,
+)
 from condgof.null._combine import Combination, Family, log_tail
 from condgof.null._dependence import Dependence, auto_length, group_weights, stretch_weights
 from condgof.null._draws import Drawn, excess
@@ -76,13 +82,19 @@ def test_cuts_of_rows():
 
 
 def test_functions_of_a_normal_score():
-    np.testing.assert_allclose(legendre_at(np.array([0.5])), [[0, -1.118, 0, 1.125]], atol=5e-4)
-    np.testing.assert_allclose(simple(np.array([0.0])), [[0, -1, 0, -1.118, 0, 1.125]], atol=5e-4)
+    np.testing.assert_allclose(
+        legendre_at(np.array([0.5])), [[0, -1.118, 0, 1.125]], atol=5e-4
+    )
+    np.testing.assert_allclose(
+        simple(np.array([0.0])), [[0, -1, 0, -1.118, 0, 1.125]], atol=5e-4
+    )
 
 
 def test_criterion_and_climb():
     means = np.array([[1.0, 0.0], [3.0, 0.0]])
     np.testing.assert_allclose(criterion_of_means(means), [0.5**0.5, 0.0])
-    end, before, after = climb(lambda v: (-float(v @ v), -2 * v), np.ones(2), [(0.5, 2.0)] * 2)
+    end, before, after = climb(
+        lambda v: (-float(v @ v), -2 * v), np.ones(2), [(0.5, 2.0)] * 2
+    )
     np.testing.assert_allclose(end, [0.5, 0.5])
     assert (before, after) == (-2.0, -0.5)

@@ -1,7 +1,7 @@
 """Checks made by hand for pages and pictures: each kind of y, each kind of column, and wild rows.
 
-Numbers of slices are plain computations on their rows; intervals and p-values are made up. Whether a
-check is right is tested elsewhere.
+Numbers of slices are plain computations on their rows; intervals and p-values are made up.
+Whether a check is right is tested elsewhere.
 """
 
 from __future__ import annotations
@@ -13,14 +13,25 @@ from scipy import stats
 
 from condgof.check._axes import Axis
 from condgof.check._looked import BANDS, Looked
-from condgof.check._record import Check, Condition, Effect, Finding, Interval, Power, Slice, Tolerance
+from condgof.check._record import (
+    Check,
+    Condition,
+    Effect,
+    Finding,
+    Interval,
+    Power,
+    Slice,
+    Tolerance,
+)
 from condgof.laws._known import Event
 from condgof.result import GofResult
 from condgof.sample import Column
 
 EVIL = "<img src=x onerror=alert(1)>"
 EDUCATION = ("< HS", "HS grad", "Some college", "College grad", "Advanced degree")
-REGIONS = tuple(f"Region no. {i:02d} of the Kingdom, {w}" for i in range(30) for w in ("coast", "hills"))
+REGIONS = tuple(
+    f"Region no. {i:02d} of the Kingdom, {w}" for i in range(30) for w in ("coast", "hills")
+)
 QUERIES = {"=": "==", "≤": "<=", "≥": ">=", "<": "<", ">": ">"}
 
 
@@ -39,7 +50,13 @@ def columns_of(axes):
 def looked_of(kind, axes, y, y_columns, **more):
     """Rows of a kind; the columns of x are the axes that are not predicted."""
     x = np.column_stack([a.values for a in axes if not a.predicted])
-    fields = {"rows": np.arange(len(y)), "x_columns": columns_of(axes), "x": x, "whole": len(y), **more}
+    fields = {
+        "rows": np.arange(len(y)),
+        "x_columns": columns_of(axes),
+        "x": x,
+        "whole": len(y),
+        **more,
+    }
     known = {f.name for f in dataclasses.fields(Looked)}
     kept = {name: value for name, value in fields.items() if name in known}
     return Looked(kind=kind, axes=axes, y=y, y_columns=y_columns, **kept)
@@ -58,20 +75,39 @@ def x_of(n, rng, evil=False):
     day = np.datetime64("2019-01-01").astype(int)
     return (
         axis("age", "integers", rng.integers(18, 81, n)),
-        axis("education", "ordered", rng.choice(5, n, p=[0.1, 0.3, 0.25, 0.2, 0.15]), EDUCATION),
+        axis(
+            "education",
+            "ordered",
+            rng.choice(5, n, p=[0.1, 0.3, 0.25, 0.2, 0.15]),
+            EDUCATION,
+        ),
         axis("year", "integers", rng.integers(2003, 2010, n)),
         axis("distance", "numbers", rng.lognormal(1.0, 1.2, n)),
         axis("job class", "two", rng.integers(0, 2, n), ("Industrial", "Information")),
         axis("hired", "dates", day + rng.integers(0, 1400, n)),
-        axis(EVIL if evil else "region", "levels", np.minimum(rng.geometric(0.06, n) - 1, 59), REGIONS),
+        axis(
+            EVIL if evil else "region",
+            "levels",
+            np.minimum(rng.geometric(0.06, n) - 1, 59),
+            REGIONS,
+        ),
     )
 
 
 def result_of(n, pvalue, seed=0, draws=1000):
     rng = np.random.default_rng(seed)
     null = np.log(rng.pareto(1.1, draws) + 1)
-    statistic = float(np.quantile(null, 1 - pvalue)) if pvalue > 1 / draws else float(null.max() + 3)
-    families = {"scales": pvalue, "columns": min(1.0, 2 * pvalue), "slices": pvalue, "locations": 0.31}
+    statistic = (
+        float(np.quantile(null, 1 - pvalue))
+        if pvalue > 1 / draws
+        else float(null.max() + 3)
+    )
+    families = {
+        "scales": pvalue,
+        "columns": min(1.0, 2 * pvalue),
+        "slices": pvalue,
+        "locations": 0.31,
+    }
     return GofResult(
         statistic,
         max(pvalue, 1 / (draws + 1)),
@@ -81,7 +117,10 @@ def result_of(n, pvalue, seed=0, draws=1000):
         null="redraw",
         solver="features",
         seed=42,
-        details={"families": families, "standardized_by": "normal scores of the model's CDF"},
+        details={
+            "families": families,
+            "standardized_by": "normal scores of the model's CDF",
+        },
     )
 
 
@@ -98,7 +137,8 @@ def findings_of_z(z, column, lead="spread"):
     n, mean, sd = len(z), float(z.mean()), float(z.std(ddof=1))
     half, wide = 3.2 * sd / np.sqrt(n), float(np.exp(3.2 * np.sqrt(0.7 / n)))
     words = (
-        f"the data spread {sd:.2f} times as much as the model says ({sd / wide:.2f} to {sd * wide:.2f})"
+        f"the data spread {sd:.2f} times as much as the model says ({sd / wide:.2f} to"
+        f" {sd * wide:.2f})"
     )
     found = [Finding("spread", column, sd, (sd / wide, sd * wide), 1.0, words)]
     side = "above" if mean > 0 else "below"
@@ -109,14 +149,21 @@ def findings_of_z(z, column, lead="spread"):
     found.append(Finding("shift", column, mean, (mean - half, mean + half), 0.0, words))
     for level in (0.5, 0.9):
         at, ends = share(np.abs(z) <= stats.norm.ppf(0.5 + level / 2))
-        words = f"the {level:.0%} interval holds {at:.2f} of the rows ({ends[0]:.2f} to {ends[1]:.2f})"
+        words = (
+            f"the {level:.0%} interval holds {at:.2f} of the rows ({ends[0]:.2f} to"
+            f" {ends[1]:.2f})"
+        )
         found.append(Finding("coverage", column, at, ends, level, words, f"{level:.0%}"))
     at, ends = share(np.abs(z) > stats.norm.ppf(0.9995))
     words = f"{at:.1%} of the rows lie outside the model's 99.9% interval"
     found.append(Finding("tails", column, at, ends, 0.001, words))
     q = np.quantile(z, [0.1, 0.5, 0.9])
     skew = float((q[2] + q[0] - 2 * q[1]) / (q[2] - q[0]))
-    found.append(Finding("skew", column, skew, (skew - 0.1, skew + 0.1), 0.0, f"skewed by {skew:.2f}"))
+    found.append(
+        Finding(
+            "skew", column, skew, (skew - 0.1, skew + 0.1), 0.0, f"skewed by {skew:.2f}"
+        )
+    )
     return tuple(sorted(found, key=lambda f: f.kind != lead))
 
 
@@ -124,7 +171,13 @@ def share_finding(kind, column, happened, expected, words, label=""):
     at, ends = share(happened, 0.999)
     text = f"{words} in {at:.2f} of the rows where the model says {expected:.2f}"
     return Finding(
-        kind, column, at, ends, float(expected), f"{text} ({ends[0]:.2f} to {ends[1]:.2f})", label
+        kind,
+        column,
+        at,
+        ends,
+        float(expected),
+        f"{text} ({ends[0]:.2f} to {ends[1]:.2f})",
+        label,
     )
 
 
@@ -151,7 +204,9 @@ def slice_of(looked, conditions, findings, pvalue=1e-4):
         compare = {"=": a.values == at, "≤": a.values <= at, "≥": a.values >= at}
         inside &= compare[sign]
         said = value if a.levels is not None else a.text(at)
-        named.append(Condition(name, f"{name} {sign} {said}", f"`{name}` {QUERIES[sign]} {value!r}"))
+        named.append(
+            Condition(name, f"{name} {sign} {said}", f"`{name}` {QUERIES[sign]} {value!r}")
+        )
     found = findings(inside)
     return Slice(
         tuple(named),
@@ -167,14 +222,34 @@ def slice_of(looked, conditions, findings, pvalue=1e-4):
     )
 
 
-def check_of(looked, overall, slices=(), groups=(), pvalue=1e-4, words="All is wrong.", unit="sd"):
+def check_of(
+    looked, overall, slices=(), groups=(), pvalue=1e-4, words="All is wrong.", unit="sd"
+):
     size = Interval(0.31, 0.24, 0.39)
-    effect = Effect(size, unit, "as large as a constant shift of 0.31 model standard deviations")
-    power = Power(0.15, 1.2, 0.8, 0.05, "A shift of 0.15 would have been found with probability 0.8.")
-    tolerance = Tolerance(0.1, "worse than you allow", 0.25, 0.38, "The misfit is larger than 0.1.")
+    effect = Effect(
+        size, unit, "as large as a constant shift of 0.31 model standard deviations"
+    )
+    power = Power(
+        0.15, 1.2, 0.8, 0.05, "A shift of 0.15 would have been found with probability 0.8."
+    )
+    tolerance = Tolerance(
+        0.1, "worse than you allow", 0.25, 0.38, "The misfit is larger than 0.1."
+    )
     details = {"notes": ("A note.",), "searched": {"slices": 2200}}
     result = result_of(looked.n, pvalue)
-    return Check(result, words, overall, slices, groups, effect, power, tolerance, 0.05, looked, details)
+    return Check(
+        result,
+        words,
+        overall,
+        slices,
+        groups,
+        effect,
+        power,
+        tolerance,
+        0.05,
+        looked,
+        details,
+    )
 
 
 def continuous(n=900, seed=0, evil=False, bad=True, wild=True, bands=True, groups=0):
@@ -182,7 +257,13 @@ def continuous(n=900, seed=0, evil=False, bad=True, wild=True, bands=True, group
     rng = np.random.default_rng(seed)
     axes = x_of(n, rng, evil)
     age, education, year = (a.values for a in axes[:3])
-    location = 60 + 9 * education + 0.9 * (age - 18) - 0.009 * (age - 18) ** 2 + 1.2 * (year - 2003)
+    location = (
+        60
+        + 9 * education
+        + 0.9 * (age - 18)
+        - 0.009 * (age - 18) ** 2
+        + 1.2 * (year - 2003)
+    )
     scale = np.full(n, 28.0)
     spread = np.where(location < 110, 0.69, 1.0) * np.where(education == 4, 1.6, 1.0)
     shift = np.where((age >= 30) & (age <= 47), 0.3, 0.0)
@@ -245,11 +326,14 @@ def continuous(n=900, seed=0, evil=False, bad=True, wild=True, bands=True, group
             if (of == g).sum() > 1
         )
     words = (
-        "The spread is wrong: too wide below a predicted 110, too narrow for advanced degrees."
+        "The spread is wrong: too wide below a predicted 110, too narrow for advanced"
+        " degrees."
         if bad
         else "Nothing speaks against the model."
     )
-    return check_of(looked, findings_of_z(z, column), slices, members, 1e-4 if bad else 0.4, words)
+    return check_of(
+        looked, findings_of_z(z, column), slices, members, 1e-4 if bad else 0.4, words
+    )
 
 
 def one_column(n=600, seed=1):
@@ -269,7 +353,9 @@ def one_column(n=600, seed=1):
         scale=scale[:, None],
         **bands_of(location[:, None] + scale[:, None] * stats.norm.ppf(BANDS), rng),
     )
-    slices = (slice_of(looked, [("x", "≥", 3.0)], lambda inside: findings_of_z(z[inside], "y")),)
+    slices = (
+        slice_of(looked, [("x", "≥", 3.0)], lambda inside: findings_of_z(z[inside], "y")),
+    )
     return check_of(looked, findings_of_z(z, "y"), slices)
 
 
@@ -296,7 +382,9 @@ def several(n=500, seed=2):
     def said(inside):
         return findings_of_z(z[inside, 1], "weight") + findings_of_z(z[inside, 0], "height")
 
-    correlation = Finding("correlation", "height, weight", 0.5, (0.4, 0.6), 0.0, "z correlate by 0.5")
+    correlation = Finding(
+        "correlation", "height, weight", 0.5, (0.4, 0.6), 0.0, "z correlate by 0.5"
+    )
     overall = (*said(np.ones(n, bool)), correlation)
     return check_of(looked, overall, (slice_of(looked, [("age", "≥", 50)], said),))
 
@@ -336,7 +424,12 @@ def classes(n=800, seed=3, names=("setosa", "versicolor", "virginica"), evil=Fal
             *found,
             *(
                 share_finding(
-                    "class", "species", codes[inside] == k, p[inside, k].mean(), f"{c} came", c
+                    "class",
+                    "species",
+                    codes[inside] == k,
+                    p[inside, k].mean(),
+                    f"{c} came",
+                    c,
                 )
                 for k, c in enumerate(names)
             ),
@@ -377,12 +470,19 @@ def counts(n=700, seed=4):
     )
 
     def said(inside):
-        found = [f for f in findings_of_z(z[inside], "visits") if f.kind in ("shift", "spread")]
+        found = [
+            f for f in findings_of_z(z[inside], "visits") if f.kind in ("shift", "spread")
+        ]
         zeros = np.exp(-mean[inside]).mean()
-        return (*found, share_finding("zeros", "visits", y[inside] == 0, zeros, "visits was 0"))
+        return (
+            *found,
+            share_finding("zeros", "visits", y[inside] == 0, zeros, "visits was 0"),
+        )
 
     slices = (slice_of(looked, [("age", "≥", 60)], said),)
-    return check_of(looked, said(np.ones(n, bool)), slices, words="The counts spread too much.")
+    return check_of(
+        looked, said(np.ones(n, bool)), slices, words="The counts spread too much."
+    )
 
 
 def cells(kind="quantiles", n=800, seed=5):
@@ -427,7 +527,9 @@ def cells(kind="quantiles", n=800, seed=5):
             else:
                 label = f"{event.level:.0%}"
                 words = f"the {label} interval holds y"
-                found.append(share_finding("coverage", "load", happened, event.level, words, label))
+                found.append(
+                    share_finding("coverage", "load", happened, event.level, words, label)
+                )
         return tuple(found[::-1])
 
     slices = (slice_of(looked, [("distance", "≥", 5.0)], said),)

@@ -52,7 +52,8 @@ def test_html_can_be_read_back_and_holds_no_markup(text):
 
 @given(
     st.recursive(
-        ANY, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY, inner, max_size=3)
+        ANY,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY, inner, max_size=3),
     )
 )
 def test_json_in_a_script_can_be_read_back_and_cannot_end_it(value):
@@ -78,7 +79,9 @@ def test_a_spreadsheet_runs_nothing(text):
 def test_tables_of_studies_are_safe_too(text):
     at = Trial(text, 10, text, 0)
     topic = Topic(text, text, True)
-    study = Study((topic,), {text: (10,)}, (text,), 1, 0.05, 0, {at: Outcome(at, 0.2, 1.0, 0.1)})
+    study = Study(
+        (topic,), {text: (10,)}, (text,), 1, 0.05, 0, {at: Outcome(at, 0.2, 1.0, 0.1)}
+    )
     lines = list(csv.reader(io.StringIO(study.to_csv())))
     assert lines[1][0] == f"'{text}"
     assert lines[1][2] == f"'{text}"

@@ -15,14 +15,24 @@ from condgof.study._study import Outcome, Topic, Trial
 def make(names, sizes, methods, trials=20, h0=("a",)):
     rng = np.random.default_rng(0)
     outcomes = {}
-    for at in (Trial(p, n, m, t) for p in names for n in sizes for m in methods for t in range(trials)):
+    for at in (
+        Trial(p, n, m, t)
+        for p in names
+        for n in sizes
+        for m in methods
+        for t in range(trials)
+    ):
         outcomes[at] = Outcome(at, float(rng.random()) * 0.1, 1.0, 0.1)
     topics = tuple(Topic(name, f"Problem {name}", name in h0) for name in names)
-    return Study(topics, dict.fromkeys(names, sizes), tuple(methods), trials, 0.05, 0, outcomes)
+    return Study(
+        topics, dict.fromkeys(names, sizes), tuple(methods), trials, 0.05, 0, outcomes
+    )
 
 
 def lines_of(ax):
-    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    return {
+        line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")
+    }
 
 
 def test_one_panel_a_problem_one_line_a_method():
@@ -34,7 +44,9 @@ def test_one_panel_a_problem_one_line_a_method():
     for ax, name in zip(figure.axes, "abc", strict=True):
         lines = lines_of(ax)
         assert len(lines) == len(PAPER_METHODS) + 1
-        assert list(lines["KCSD"].get_ydata()) == [rates[name, n, "kcsd"] for n in (10, 20, 40)]
+        assert list(lines["KCSD"].get_ydata()) == [
+            rates[name, n, "kcsd"] for n in (10, 20, 40)
+        ]
         assert set(lines["α = 0.05"].get_ydata()) == {0.05}
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10", "20", "40"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -57,7 +69,9 @@ def test_on_axes_that_are_given():
 
 def test_intervals_are_drawn():
     study = make("b", (10, 20), ("kcsd",))
-    (bars,) = (c for c in draw_power(study).axes[0].collections if hasattr(c, "get_segments"))
+    (bars,) = (
+        c for c in draw_power(study).axes[0].collections if hasattr(c, "get_segments")
+    )
     drawn = [(segment[0][1], segment[1][1]) for segment in bars.get_segments()]
     assert drawn == [pytest.approx((row.low, row.high)) for row in study.table()]
 
@@ -70,7 +84,9 @@ def test_methods_can_be_told_apart_without_colour():
     assert len(lines) == len(looks) == len(METHODS) + 4
 
 
-@pytest.mark.parametrize(("names", "sizes"), [("a", (10,)), ("abcde", (10, 20)), ("abcdefgh", (5,))])
+@pytest.mark.parametrize(
+    ("names", "sizes"), [("a", (10,)), ("abcde", (10, 20)), ("abcdefgh", (5,))]
+)
 def test_any_number_of_problems_and_sizes(names, sizes):
     figure = draw_power(make(names, sizes, ("kcsd", "mine")))
     shown = [ax for ax in figure.axes if ax.axison]
@@ -80,9 +96,21 @@ def test_any_number_of_problems_and_sizes(names, sizes):
 
 def test_a_cell_without_rates_is_left_out():
     study = make("b", (10,), ("kcsd", "mine"))
-    failed = {at: Outcome(at, None, None, 0.1, "no") for at in study.outcomes if at.method == "mine"}
+    failed = {
+        at: Outcome(at, None, None, 0.1, "no")
+        for at in study.outcomes
+        if at.method == "mine"
+    }
     figure = draw_power(
-        Study(study.topics, study.sizes, study.methods, 20, 0.05, 0, {**study.outcomes, **failed})
+        Study(
+            study.topics,
+            study.sizes,
+            study.methods,
+            20,
+            0.05,
+            0,
+            {**study.outcomes, **failed},
+        )
     )
     assert len(lines_of(figure.axes[0])["mine"].get_xdata()) == 0
     figure.canvas.draw()
@@ -96,9 +124,17 @@ def test_criterion_has_four_panels_with_data_model_and_truth():
     for one, upper, lower in zip(illustrations, uppers, lowers, strict=True):
         assert upper.get_title() == one.title
         labels = lines_of(upper)
-        assert set(labels) == {"data from r", "model p (mean, 95% band)", "truth r (mean, 95% band)"}
-        np.testing.assert_array_equal(labels["model p (mean, 95% band)"].get_ydata(), one.p[0])
-        np.testing.assert_array_equal(lines_of(lower)["power criterion"].get_ydata(), one.criterion)
+        assert set(labels) == {
+            "data from r",
+            "model p (mean, 95% band)",
+            "truth r (mean, 95% band)",
+        }
+        np.testing.assert_array_equal(
+            labels["model p (mean, 95% band)"].get_ydata(), one.p[0]
+        )
+        np.testing.assert_array_equal(
+            lines_of(lower)["power criterion"].get_ydata(), one.criterion
+        )
     figure.canvas.draw()
 
 

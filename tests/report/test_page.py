@@ -47,7 +47,9 @@ def text(name):
 
 def test_it_is_small_and_needs_nothing_else(text):
     assert len(text.encode()) < 1_000_000
-    assert not re.search(r"(https?:)?//[a-z]", re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    assert not re.search(
+        r"(https?:)?//[a-z]", re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    )
     page = Page(text)
     assert {tag for tag, _ in page.elements} <= TAGS | {"small", "clippath"}
     for _, attributes in page.elements:
@@ -92,13 +94,19 @@ def test_every_picture_has_a_text_alternative_and_its_numbers(text):
             assert attributes["role"] == "img"
             assert attributes["aria-label"]
             assert attributes["aria-describedby"]
-    assert len(page.all("svg", "chart")) == len(page.all("figure")) == len(page.all("details", "behind"))
+    assert (
+        len(page.all("svg", "chart"))
+        == len(page.all("figure"))
+        == len(page.all("details", "behind"))
+    )
 
 
 def test_no_number_is_nan_in_a_picture(text):
     for _, attributes in Page(text).elements:
         for key in ("d", "x", "cx", "width", "points"):
-            assert not re.search("nan|inf|e", attributes.get(key, ""), re.IGNORECASE), attributes
+            assert not re.search("nan|inf|e", attributes.get(key, ""), re.IGNORECASE), (
+                attributes
+            )
 
 
 def test_the_order_is_that_of_what_a_reader_needs_next(name, text):
@@ -116,7 +124,9 @@ def test_the_order_is_that_of_what_a_reader_needs_next(name, text):
 def test_it_says_the_message_and_the_three_chips(name, text):
     check, page = CHECKS[name], Page(text)
     assert condgof.report.visible(check.words) in page.text
-    assert ("Evidence" if check.rejected else "No evidence") + " against the model" in page.text
+    assert (
+        "Evidence" if check.rejected else "No evidence"
+    ) + " against the model" in page.text
     assert "p ≤ 0.001" in page.text if check.pvalue < 0.001 else "p = 0.40" in page.text
     assert "0.31, between 0.24 and 0.39" in page.text
     assert "worse than the 0.1 you allow" in page.text
@@ -129,7 +139,11 @@ def test_numbers_of_slices_are_those_of_the_record(name, text):
     for part in (*check.slices, *check.groups[:5]):
         assert f"{part.n:,}" in page.words
         for finding in part.findings:
-            row = (name_of(finding, several), value_of(finding, finding.estimate), range_of(finding))
+            row = (
+                name_of(finding, several),
+                value_of(finding, finding.estimate),
+                range_of(finding),
+            )
             row = (*map(condgof.report.visible, row), "model", expected_of(finding))
             assert " ".join(row) in page.text
     for finding in check.overall:
@@ -140,16 +154,35 @@ def test_numbers_of_slices_are_those_of_the_record(name, text):
 @pytest.mark.parametrize(
     ("finding", "said"),
     [
-        (Finding("shift", "y", 0.2941, (0.21, 0.38), 0.0, ""), ("+0.29", "+0.21 to +0.38", "0")),
-        (Finding("spread", "y", 0.6912, (0.58, 0.812), 1.0, ""), ("0.69", "0.58 to 0.81", "1")),
-        (Finding("tails", "y", 0.0131, (0.01, 0.02), 0.001, "", "99.9%"), ("1.3%", "1% to 2%", "0.1%")),
-        (Finding("coverage", "y", 0.72, (0.6, 0.8), 0.9, "", "90%"), ("0.72", "0.60 to 0.80", "0.9")),
-        (Finding("skew", "y", -0.0007, (-0.1, 0.1), 0.0, ""), ("0.00", "−0.10 to +0.10", "0")),
+        (
+            Finding("shift", "y", 0.2941, (0.21, 0.38), 0.0, ""),
+            ("+0.29", "+0.21 to +0.38", "0"),
+        ),
+        (
+            Finding("spread", "y", 0.6912, (0.58, 0.812), 1.0, ""),
+            ("0.69", "0.58 to 0.81", "1"),
+        ),
+        (
+            Finding("tails", "y", 0.0131, (0.01, 0.02), 0.001, "", "99.9%"),
+            ("1.3%", "1% to 2%", "0.1%"),
+        ),
+        (
+            Finding("coverage", "y", 0.72, (0.6, 0.8), 0.9, "", "90%"),
+            ("0.72", "0.60 to 0.80", "0.9"),
+        ),
+        (
+            Finding("skew", "y", -0.0007, (-0.1, 0.1), 0.0, ""),
+            ("0.00", "−0.10 to +0.10", "0"),
+        ),
         (Finding("spread", "y", 1.0, (0.0, np.inf), 1.0, ""), ("1.00", "0.00 to ∞", "1")),
     ],
 )
 def test_numbers_are_written_as_people_write_them(finding, said):
-    assert (value_of(finding, finding.estimate), range_of(finding), expected_of(finding)) == said
+    assert (
+        value_of(finding, finding.estimate),
+        range_of(finding),
+        expected_of(finding),
+    ) == said
 
 
 def test_the_same_sentence_stands_once(name, text):
@@ -160,15 +193,21 @@ def test_the_same_sentence_stands_once(name, text):
         check.tolerance.words,
         *(s.message for s in check.slices),
     ):
-        assert page.text.lower().count(condgof.report.visible(words).lower().rstrip(".")) == 1
-    long = [w.strip() for w in page.words if len(w.strip()) > 60 and w.strip().endswith(".")]
+        assert (
+            page.text.lower().count(condgof.report.visible(words).lower().rstrip(".")) == 1
+        )
+    long = [
+        w.strip() for w in page.words if len(w.strip()) > 60 and w.strip().endswith(".")
+    ]
     assert len(long) == len(set(long))
 
 
 def test_what_could_have_been_seen_is_not_said_twice():
     check = CHECKS["good"]
     check = replace(
-        check, words=f"Nothing speaks against the model. {check.power.words}", tolerance=None
+        check,
+        words=f"Nothing speaks against the model. {check.power.words}",
+        tolerance=None,
     )
     assert Page(check_page(check)).text.count(check.power.words) == 1
 
@@ -181,7 +220,9 @@ def test_what_could_have_been_seen_is_not_said_twice():
     ],
 )
 def test_verdicts_about_a_tolerance(verdict, said, looks):
-    check = replace(CHECKS["continuous"], tolerance=Tolerance(0.1, verdict, 0.0, 0.2, "So it is."))
+    check = replace(
+        CHECKS["continuous"], tolerance=Tolerance(0.1, verdict, 0.0, 0.2, "So it is.")
+    )
     page = Page(check_page(check))
     assert said in page.text
     assert page.all("section", looks)
@@ -240,7 +281,8 @@ def test_many_columns_and_slices_stay_small():
     axes = check.looked.axes * 30
     axes = tuple(replace(axis, name=f"{axis.name} {i}") for i, axis in enumerate(axes))
     columns = tuple(
-        replace(column, name=f"column {i}") for i, column in enumerate(check.looked.x_columns * 30)
+        replace(column, name=f"column {i}")
+        for i, column in enumerate(check.looked.x_columns * 30)
     )
     looked = replace(check.looked, axes=(*check.looked.axes, *axes), x_columns=columns)
     page = check_page(replace(check, looked=looked, slices=check.slices * 15))
@@ -252,7 +294,9 @@ def test_many_columns_and_slices_stay_small():
 def test_a_group_without_evidence_is_not_called_wrong():
     check = CHECKS["few groups"]
     text = write("few groups")
-    rows = re.findall(r'<span class="side \w+">([^<]*)</span>', text[text.index('id="groups"') :])
+    rows = re.findall(
+        r'<span class="side \w+">([^<]*)</span>', text[text.index('id="groups"') :]
+    )
     assert rows == [
         part.direction if part.pvalue <= 0.05 or part.findings[0].telling else "–"
         for part in check.groups
@@ -264,7 +308,9 @@ def test_a_group_without_evidence_is_not_called_wrong():
 
 def test_advice_is_only_what_findings_support():
     said = [advice for advice, _ in advices(CHECKS["continuous"])]
-    assert any(advice.startswith("Let the spread depend on the prediction") for advice in said)
+    assert any(
+        advice.startswith("Let the spread depend on the prediction") for advice in said
+    )
     assert any(advice.startswith("A term for age") for advice in said)
     assert not any("zero" in advice or "temperature" in advice for advice in said)
     assert advices(CHECKS["good"]) == []
@@ -274,7 +320,10 @@ def test_advice_is_only_what_findings_support():
 
 def test_what_to_read_on_is_named_by_its_title():
     title = (
-        (Path(__file__).parents[2] / "docs/mending.md").read_text("utf-8").splitlines()[0].strip("# ")
+        (Path(__file__).parents[2] / "docs/mending.md")
+        .read_text("utf-8")
+        .splitlines()[0]
+        .strip("# ")
     )
     assert f"“{title}” of condgof's documentation" in Page(write("continuous")).text
     assert ".md" not in Page(write("continuous")).text
@@ -329,7 +378,9 @@ def test_35_a_report_lists_no_ids_and_no_long_numbers():
     n = 400
     names = [f"person-{i // 2:04d}" for i in range(n)]  # all different, it would be refused
     account = rng.integers(10**6, 10**7, n)
-    x = pd.DataFrame({"name": names, "account": account, "a": rng.standard_normal(n).round(9)})
+    x = pd.DataFrame(
+        {"name": names, "account": account, "a": rng.standard_normal(n).round(9)}
+    )
     y = pd.Series(x["a"] + rng.standard_normal(n).round(9), name="amount")
     text = cg.check((x["a"], np.ones(n)), x, y, rng=0).to_html()
     assert "What this file holds of your data" in text

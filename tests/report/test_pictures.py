@@ -17,7 +17,14 @@ from condgof.report import _chart as c
 from condgof.report import _panels as binned
 from condgof.report import _pictures as pictures
 from condgof.report._chart import chart_style, colours, legend, svg
-from condgof.report._panels import bins_of, column_panel, map_of, panels, part_rows, quantile_ends
+from condgof.report._panels import (
+    bins_of,
+    column_panel,
+    map_of,
+    panels,
+    part_rows,
+    quantile_ends,
+)
 from condgof.result import share_interval
 from report.made import EVIL, continuous, made
 
@@ -44,11 +51,19 @@ def all_charts(check):
         "null": pictures.null_picture(check.result),
     }
     for y in range(len(looked.y_columns)):
-        found[f"fit {y}"], found[f"pit {y}"] = pictures.fit(check, y=y), pictures.pit(check, y=y)
+        found[f"fit {y}"], found[f"pit {y}"] = (
+            pictures.fit(check, y=y),
+            pictures.pit(check, y=y),
+        )
     for i, axis in enumerate(looked.axes):
-        part = next((s for s in check.slices if axis.name in [one.column for one in s.conditions]), None)
+        part = next(
+            (s for s in check.slices if axis.name in [one.column for one in s.conditions]),
+            None,
+        )
         found[f"column {i}"] = column_panel(check, axis, part, wide=True)
-        found[f"fit along {i}"] = pictures.fit(check, axis.name, part) if looked.z is not None else None
+        found[f"fit along {i}"] = (
+            pictures.fit(check, axis.name, part) if looked.z is not None else None
+        )
         found[f"map {i}"] = map_of(check, axis, looked.axes[0], part=part)
     for i, part in enumerate(check.slices):
         found[f"slice {i}"] = pictures.slice_residuals(check, part)
@@ -73,7 +88,9 @@ def test_both_pens_draw_every_picture(name):
         assert picture.find("desc").text, what
         assert "nan" not in page.lower().replace("finan", ""), what
         assert {
-            k for cls in re.findall(r'class="([^"]+)"', page) for k in re.findall(r"k-([\w-]+)", cls)
+            k
+            for cls in re.findall(r'class="([^"]+)"', page)
+            for k in re.findall(r"k-([\w-]+)", cls)
         } <= known
         header, rows = chart.table
         assert rows, what
@@ -91,7 +108,17 @@ def test_there_is_a_picture_of_each_kind():
         found = set(all_charts(CHECKS[name]))
         return all(one in found for one in pattern)
 
-    assert there("continuous", "fit 0", "pit 0", "slices", "slice 0", "qq 0", "map 0", "panel 0", "null")
+    assert there(
+        "continuous",
+        "fit 0",
+        "pit 0",
+        "slices",
+        "slice 0",
+        "qq 0",
+        "map 0",
+        "panel 0",
+        "null",
+    )
     assert there("several", "fit 1", "pit 1", "panel 0", "slice 0")
     assert there("classes", "reliability", "classes", "panel 0", "slice 0", "map 1")
     assert there("counts", "fit 0", "rootogram", "panel 0", "slice 0")
@@ -103,7 +130,8 @@ def test_there_is_a_picture_of_each_kind():
 
 def test_every_kind_has_a_light_and_a_dark_colour():
     light, dark = (
-        set(re.findall(r"--k-([\w-]+): #", part)) for part in chart_style().split("@media")[:2]
+        set(re.findall(r"--k-([\w-]+): #", part))
+        for part in chart_style().split("@media")[:2]
     )
     assert set(c.KINDS) <= light
     assert dark == light
@@ -115,13 +143,21 @@ def test_the_most_extreme_rows_are_in_the_picture():
     points = marks(chart, c.Points)
     shown = {float(x) for mark in points if mark.kind in ("high", "low") for x in mark.x}
     assert {float(x) for x in check.looked.location[np.abs(z) > pictures.FAR, 0]} <= shown
-    drawn = sum(len(mark.x) for mark in points if mark.kind == "data" and mark.shape == "dot")
+    drawn = sum(
+        len(mark.x) for mark in points if mark.kind == "data" and mark.shape == "dot"
+    )
     assert drawn == pictures.MOST_ROWS
     beyond = [key for key in chart.legend if key.mark in ("up", "down")]
     up = int((check.looked.y[:, 0] > chart.y.ends[1]).sum())
     assert up
-    assert beyond[0].words.startswith(f"{up} beyond the axis, to {check.looked.y.max():,.0f}")
-    far = sum(len(mark.x) for mark in points if mark.kind in ("high", "low") and mark.shape == "dot")
+    assert beyond[0].words.startswith(
+        f"{up} beyond the axis, to {check.looked.y.max():,.0f}"
+    )
+    far = sum(
+        len(mark.x)
+        for mark in points
+        if mark.kind in ("high", "low") and mark.shape == "dot"
+    )
     off = sum(len(mark.x) for mark in points if mark.shape in ("up", "down"))
     assert far + off >= (np.abs(z) > pictures.FAR).sum()
     again = pictures.fit(check)
@@ -163,7 +199,9 @@ def test_bands_at_levels_are_means_of_their_rows():
     for level in range(5):
         mean = np.nanmean(bands[codes == level], axis=0)
         assert band.x[3 * level] == level - 0.4
-        assert (band.low[3 * level], band.high[3 * level]) == pytest.approx((mean[0], mean[4]))
+        assert (band.low[3 * level], band.high[3 * level]) == pytest.approx(
+            (mean[0], mean[4])
+        )
 
 
 def test_panels_show_quantiles_of_the_rows_of_each_bin():
@@ -190,7 +228,10 @@ def test_a_level_that_a_slice_names_is_among_those_drawn():
     name, rows = region.levels[rare], np.flatnonzero(region.values == rare)
     assert name not in bins_of(region, check).names
     named = replace(
-        check.slices[0], conditions=(Condition("region", f"region = {name}", ""),), rows=rows, share=0.01
+        check.slices[0],
+        conditions=(Condition("region", f"region = {name}", ""),),
+        rows=rows,
+        share=0.01,
     )
     found = replace(check, slices=(*check.slices, named))
     assert name in bins_of(region, found).names
@@ -209,7 +250,9 @@ def test_a_level_that_a_slice_names_is_among_those_drawn():
 def test_order_statistics_cover_the_quantile():
     rng = np.random.default_rng(0)
     for p in (0.1, 0.5):
-        ends = np.array([quantile_ends(rng.standard_normal(60), p, 0.05) for _ in range(2000)])
+        ends = np.array(
+            [quantile_ends(rng.standard_normal(60), p, 0.05) for _ in range(2000)]
+        )
         true = stats.norm.ppf(p)
         assert ((ends[:, 0] <= true) & (true <= ends[:, 1])).mean() >= 0.94
 
@@ -226,7 +269,9 @@ def test_pit_histogram_counts_all_rows_and_its_band_holds():
     chart = pictures.pit(check)
     bars, band = marks(chart, c.Boxes)
     k = len(bars.high)
-    np.testing.assert_allclose(bars.high * 900 / k, np.histogram(check.looked.pit[:, 0], k, (0, 1))[0])
+    np.testing.assert_allclose(
+        bars.high * 900 / k, np.histogram(check.looked.pit[:, 0], k, (0, 1))[0]
+    )
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):
         heights = np.histogram(rng.random(900), k, (0, 1))[0] * k / 900
@@ -245,7 +290,9 @@ def one_axis(z, values):
     """A check with residuals z along one column of whole numbers."""
     check = continuous(n=len(z), seed=1, bad=False, wild=False)
     along = Axis("a", "integers", np.asarray(values, dtype=float), None, False, "a")
-    return replace(check, looked=replace(check.looked, axes=(along,), z=np.asarray(z)[:, None]))
+    return replace(
+        check, looked=replace(check.looked, axes=(along,), z=np.asarray(z)[:, None])
+    )
 
 
 def test_a_panel_names_what_is_farthest_off_in_standard_errors():
@@ -277,8 +324,12 @@ def test_numbers_of_the_fit_are_called_what_they_are():
         "outside the model's 90% band",
     )
     inside = check.looked.axes[1].values == 0
-    assert float(rows[0][2]) == pytest.approx(np.median(check.looked.y[inside, 0]), rel=1e-2)
-    assert float(rows[0][3]) == pytest.approx(np.nanmean(check.looked.bands[inside, 2]), rel=1e-2)
+    assert float(rows[0][2]) == pytest.approx(
+        np.median(check.looked.y[inside, 0]), rel=1e-2
+    )
+    assert float(rows[0][3]) == pytest.approx(
+        np.nanmean(check.looked.bands[inside, 2]), rel=1e-2
+    )
 
 
 def test_a_map_of_a_slice_shows_what_the_slice_is_about():
@@ -286,7 +337,10 @@ def test_a_map_of_a_slice_shows_what_the_slice_is_about():
     a, b = check.looked.axes[:2]
     for part in check.slices:
         words = map_of(check, a, b, part=part).legend[0].words
-        assert (" sd" in words, " times" in words) == (part.kind == "shift", part.kind != "shift")
+        assert (" sd" in words, " times" in words) == (
+            part.kind == "shift",
+            part.kind != "shift",
+        )
     several = CHECKS["several"]
     part, (a, b) = several.slices[0], several.looked.axes[1:5:3]
     for column in (0, 1):
@@ -297,7 +351,10 @@ def test_a_map_of_a_slice_shows_what_the_slice_is_about():
     classes = CHECKS["classes"]
     lead = next(f for f in classes.slices[0].findings if f.kind == "class")
     about = replace(classes.slices[0], findings=(lead,))
-    assert "too sure" not in map_of(classes, *classes.looked.axes[:2], part=about).legend[0].words
+    assert (
+        "too sure"
+        not in map_of(classes, *classes.looked.axes[:2], part=about).legend[0].words
+    )
 
 
 def test_reliability_and_classes_are_plain_shares():
@@ -309,7 +366,9 @@ def test_reliability_and_classes_are_plain_shares():
     cut = np.searchsorted(np.quantile(sure, np.arange(1, 10) / 10), sure, side="right")
     for b in range(10):
         rows = cut == b
-        assert (dots.at[b], dots.estimate[b]) == pytest.approx((sure[rows].mean(), right[rows].mean()))
+        assert (dots.at[b], dots.estimate[b]) == pytest.approx(
+            (sure[rows].mean(), right[rows].mean())
+        )
     part = check.slices[0]
     inside = part_rows(looked, part)
     (dots,) = marks(pictures.classes(check, part), c.Intervals)
@@ -333,7 +392,9 @@ def test_coverage_is_what_the_findings_say(name):
     (dots,) = marks(pictures.coverage(check), c.Intervals)
     found = {f.label: f.estimate for f in check.overall}
     for level, share in zip(dots.at, dots.estimate, strict=True):
-        assert share == pytest.approx(found[f"{level:g}" if name == "quantiles" else f"{level:.0%}"])
+        assert share == pytest.approx(
+            found[f"{level:g}" if name == "quantiles" else f"{level:.0%}"]
+        )
 
 
 def test_a_slice_is_its_rows():
@@ -344,7 +405,9 @@ def test_a_slice_is_its_rows():
         assert f"mean {z.mean():.2f}".replace("-", "−") in chart.title
         assert f"sd {z.std(ddof=1):.2f}" in chart.title
         beyond = sum(len(mark.x) for mark in marks(chart, c.Points))
-        assert sum(int(row[1].replace(",", "")) for row in chart.table[1]) + beyond == part.n
+        assert (
+            sum(int(row[1].replace(",", "")) for row in chart.table[1]) + beyond == part.n
+        )
         ordered = pictures.slice_qq(check, part)
         assert sum(len(mark.x) for mark in marks(ordered, c.Points)) >= min(part.n, 490)
 
@@ -352,14 +415,19 @@ def test_a_slice_is_its_rows():
 def test_maps_show_means_and_spreads_of_cells():
     check = CHECKS["continuous"]
     a, b = check.looked.axes[1], check.looked.axes[4]
-    shift = replace(check.slices[0], findings=(Finding("shift", "wage", 0.3, (0.2, 0.4), 0.0, ""),))
+    shift = replace(
+        check.slices[0], findings=(Finding("shift", "wage", 0.3, (0.2, 0.4), 0.0, ""),)
+    )
     chart = map_of(check, a, b, shift)
     (boxes,) = marks(chart, c.Boxes)
     z = check.looked.z[:, 0]
     middles = (boxes.left + boxes.right) / 2, (boxes.low + boxes.high) / 2
     for x, y, row in zip(*middles, chart.table[1], strict=True):
         inside = (a.values == x) & (b.values == y)
-        assert row[2:] == (f"{z[inside].mean():.2f} sd".replace("-", "−"), str(inside.sum()))
+        assert row[2:] == (
+            f"{z[inside].mean():.2f} sd".replace("-", "−"),
+            str(inside.sum()),
+        )
     spread = map_of(check, a, b, check.slices[1])
     assert "times" in spread.legend[0].words
     assert marks(spread, c.Line)[0].x.tolist() == [3.5, 4.5, 4.5, 3.5, 3.5]
@@ -384,7 +452,10 @@ def test_a_forest_has_one_axis_and_many_groups_are_a_caterpillar():
     assert (np.diff(dots.estimate) >= 0).all()
     assert many.title == "2 of 200 differ from what the model says, most of all town = T003"
     assert pictures.forest(()) is None
-    tails = {"99%": "beyond the 99% interval", "largest": "counts of probability below 0.01"}
+    tails = {
+        "99%": "beyond the 99% interval",
+        "largest": "counts of probability below 0.01",
+    }
     for label, words in tails.items():
         found = replace(check.slices[0].findings[0], kind="tails", label=label)
         chart = pictures.forest([replace(check.slices[0], findings=(found,))])
@@ -429,7 +500,11 @@ def test_a_column_of_one_value_and_one_of_wild_values_can_be_drawn():
     wild = np.append(np.zeros(190), 10.0 ** np.arange(10))
     axes = (Axis("wild", "numbers", wild, None, False, "wild"), *check.looked.axes[1:])
     odd = replace(check, looked=replace(check.looked, axes=axes))
-    for what in (pictures.fit(odd, "wild"), column_panel(odd, axes[0]), map_of(odd, axes[0], axes[1])):
+    for what in (
+        pictures.fit(odd, "wild"),
+        column_panel(odd, axes[0]),
+        map_of(odd, axes[0], axes[1]),
+    ):
         ET.fromstring(f"<div>{svg(what, 'k')}</div>")
     assert any(key.mark == "right" for key in pictures.fit(odd, "wild").legend)
 
@@ -451,7 +526,10 @@ def test_plot_check_draws_on_the_axes_that_it_is_given():
         "qq": {"number": 2}, "map": {"columns": ("age", "education")}, "null": {},
     }.items():  # fmt: skip
         assert pictures.plot_check(check, what, **which).get_title(loc="left")
-    assert pictures.plot_check(CHECKS["groups"], "groups").get_ylabel() == "200 groups, by estimate"
+    assert (
+        pictures.plot_check(CHECKS["groups"], "groups").get_ylabel()
+        == "200 groups, by estimate"
+    )
 
 
 @pytest.mark.parametrize(
@@ -473,7 +551,9 @@ def test_plot_check_says_what_there_is(what, which, words):
 def test_an_interval_of_999_in_1000_is_not_called_all():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 400))
-    law = cg.from_intervals(np.full((400, 1), -3.3), np.full((400, 1), 3.3), coverage=[0.999])
+    law = cg.from_intervals(
+        np.full((400, 1), -3.3), np.full((400, 1), 3.3), coverage=[0.999]
+    )
     text = cg.check(law, x, y, rng=0, n_boot=99).to_html()
     assert "99.9%" in text
     assert "inside 100%" not in text

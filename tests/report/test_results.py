@@ -35,7 +35,9 @@ def results(data):
     watch = cg.monitor(cg.models.Normal(mean=lambda x: x[:, 0], std=0.2), rng=0)
     return {
         "result": cg.kcsd(model, x, y, rng=0),
-        "limit": cg.zheng(cg.models.Normal(mean=lambda x: x[:, 0], std=1.0), x.to_numpy(), y, rng=0),
+        "limit": cg.zheng(
+            cg.models.Normal(mean=lambda x: x[:, 0], std=1.0), x.to_numpy(), y, rng=0
+        ),
         "check": report,
         "slice": report.slices[0],
         "comparison": cg.compare(model, other, x, y, rng=0),
@@ -46,7 +48,17 @@ def results(data):
     }
 
 
-NAMES = ["result", "limit", "check", "slice", "comparison", "ranking", "repair", "monitor", "study"]
+NAMES = [
+    "result",
+    "limit",
+    "check",
+    "slice",
+    "comparison",
+    "ranking",
+    "repair",
+    "monitor",
+    "study",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,7 +118,9 @@ def test_frames_hold_the_numbers(results):
     assert set(first["n"]) == {report.slices[0].n}
     row = results["result"].to_frame().iloc[0]
     assert (row["method"], row["pvalue"]) == ("kcsd", results["result"].pvalue)
-    assert results["repair"].to_frame()["estimate"][0] == results["repair"].held_out.estimate
+    assert (
+        results["repair"].to_frame()["estimate"][0] == results["repair"].held_out.estimate
+    )
     assert results["monitor"].to_frame()["event"][0] == "alarm"
     assert results["monitor"].to_frame()["since"][0] == results["monitor"].since
     rates = results["study"].to_frame().set_index(["method", "n"])["rate"]
@@ -137,7 +151,9 @@ def test_plot_is_one_figure_with_the_pictures_that_matter(name):
 
 def test_a_notebook_shows_the_figure_once(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    monkeypatch.setattr(
+        matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline"
+    )
     figure = CHECKS["good"].plot()
     assert figure.number not in plt.get_fignums()
 

@@ -6,7 +6,13 @@ import polars as pl
 import pytest
 
 import condgof as cg
-from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    CondgofError,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+)
 from condgof.sample import Sample, Seed, Use
 
 N = 40
@@ -36,7 +42,16 @@ class TestWhatJustWorks:
             lambda a: pd.DataFrame(a).astype("Float64"),
             lambda a: np.ma.masked_array(a),
         ],
-        ids=["lists", "fortran", "strided", "longdouble", "pandas", "polars", "nullable", "unmasked"],
+        ids=[
+            "lists",
+            "fortran",
+            "strided",
+            "longdouble",
+            "pandas",
+            "polars",
+            "nullable",
+            "unmasked",
+        ],
     )
     def test_the_same_numbers_in_another_form(self, change):
         assert statistic(change(X), change(Y)) == pytest.approx(WANTED, rel=1e-12)
@@ -48,9 +63,13 @@ class TestWhatJustWorks:
         assert statistic(x, y, s) == WANTED
 
     def test_float32_and_integers(self):
-        assert statistic(X.astype(np.float32), Y.astype(np.float32)) == pytest.approx(WANTED, rel=1e-4)
+        assert statistic(X.astype(np.float32), Y.astype(np.float32)) == pytest.approx(
+            WANTED, rel=1e-4
+        )
         rounded = np.round(10 * X).astype(int), np.round(10 * Y).astype(int)
-        assert statistic(*rounded) == pytest.approx(statistic(*(a.astype(float) for a in rounded)))
+        assert statistic(*rounded) == pytest.approx(
+            statistic(*(a.astype(float) for a in rounded))
+        )
         assert np.isfinite(statistic(X > 0, Y))
 
     def test_one_column_as_a_vector_or_a_matrix(self):
@@ -69,7 +88,9 @@ class TestWhatJustWorks:
         np.testing.assert_array_equal(Y, before[1])
         np.testing.assert_array_equal(SCORES, before[2])
         pd.testing.assert_frame_equal(frame, before[3])
-        assert all(np.array_equal(a, b) for a, b in zip(state, np.random.get_state(), strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(state, np.random.get_state(), strict=True)
+        )
 
     def test_a_later_change_of_the_callers_array_does_not_reach_a_sample(self):
         x = X.copy()
@@ -107,7 +128,12 @@ class TestFrames:
         codes = np.column_stack([X[:, 0], [0, 1, 2, 0] * 10])
         kernel = cg.Gaussian(result.kernel_x.factors[0].kernel.bandwidth).on(0)
         by_hand = cg.kcsd(
-            cg.from_scores(SCORES), codes, Y, kernel_x=kernel * cg.Categorical().on(1), n_boot=5, rng=0
+            cg.from_scores(SCORES),
+            codes,
+            Y,
+            kernel_x=kernel * cg.Categorical().on(1),
+            n_boot=5,
+            rng=0,
         )
         assert result.statistic == pytest.approx(by_hand.statistic, rel=1e-12)
 
@@ -122,7 +148,9 @@ class TestFrames:
         order = np.random.default_rng(1).permutation(N)
         frame = pd.DataFrame(X, columns=["a", "b"], index=order)
         model = cg.models.Normal(mean=lambda x: x["a"] + x["b"], std=1.0)
-        plain = cg.fscd(model, pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y), rng=0, n_boot=50)
+        plain = cg.fscd(
+            model, pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y), rng=0, n_boot=50
+        )
         mixed = cg.fscd(model, frame, pd.Series(Y, index=order), rng=0, n_boot=50)
         assert mixed.pvalue == plain.pvalue
         assert mixed.statistic == plain.statistic
@@ -142,10 +170,16 @@ class TestFrames:
         [
             (["u", None] * 20, "missing values in 20 of 40 rows, the first in row 1"),
             (pd.timedelta_range("1h", periods=N), "neither numeric nor text"),
-            ([1.0, np.nan] * 20, "NaN or infinite values in 20 of 40 rows, the first in row 1"),
+            (
+                [1.0, np.nan] * 20,
+                "NaN or infinite values in 20 of 40 rows, the first in row 1",
+            ),
             ([1j] * N, "neither numeric nor text"),
             ([{"a": 1}] * N, "neither numeric nor text"),
-            (pd.array([1, None] * 20, dtype="Int64"), "in 20 of 40 rows, the first in row 1"),
+            (
+                pd.array([1, None] * 20, dtype="Int64"),
+                "in 20 of 40 rows, the first in row 1",
+            ),
         ],
     )
     def test_bad_columns(self, column, message):
@@ -170,9 +204,17 @@ class TestFrames:
 
     def test_categorical_locations_are_named(self):
         result = cg.fscd(
-            cg.from_scores(SCORES), self.FRAME, Y, locations="random", n_locations=2, n_boot=5, rng=0
+            cg.from_scores(SCORES),
+            self.FRAME,
+            Y,
+            locations="random",
+            n_locations=2,
+            n_boot=5,
+            rng=0,
         )
-        for label, point in zip(result.details["location_labels"], result.locations, strict=True):
+        for label, point in zip(
+            result.details["location_labels"], result.locations, strict=True
+        ):
             assert label["a"] == point[0]
             assert label["kind"] == "uvw"[int(point[1])]
         assert "kind=" in str(result)
@@ -235,7 +277,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_scores_that_are_not_finite(self, value):
-        with pytest.raises(NonFiniteError, match=r"scores .* in 2 of 40 rows, the first in row 5"):
+        with pytest.raises(
+            NonFiniteError, match=r"scores .* in 2 of 40 rows, the first in row 5"
+        ):
             cg.kcsd(cg.from_scores(with_bad(SCORES, 5, 6, value=value)), X, Y)
 
     @pytest.mark.parametrize(
@@ -272,7 +316,10 @@ class TestBadInput:
             ({"train_fraction": 0.01}, "leaves 0 of 40 rows to train on"),
             ({"train_fraction": 0.99}, "and 0 to test on"),
             ({"locations": "best"}, "locations must be"),
-            ({"locations": np.zeros((2, 3))}, r"locations must have shape \(m, 2\), got \(2, 3\)"),
+            (
+                {"locations": np.zeros((2, 3))},
+                r"locations must have shape \(m, 2\), got \(2, 3\)",
+            ),
             ({"locations": np.zeros(2)}, r"locations must have shape \(m, 2\), got \(2,\)"),
             ({"locations": np.zeros((0, 2))}, "holds no location"),
             ({"locations": [[np.nan, 0.0]]}, "locations has NaN"),
@@ -345,8 +392,12 @@ class TestSeed:
 
     def test_uses_have_streams_of_their_own(self):
         seed = Seed.of(3)
-        assert seed.stream(Use.SPLIT).integers(2**60) != seed.stream(Use.BOOTSTRAP).integers(2**60)
-        assert seed.stream(Use.SPLIT, 1).integers(2**60) != seed.stream(Use.SPLIT).integers(2**60)
+        assert seed.stream(Use.SPLIT).integers(2**60) != seed.stream(
+            Use.BOOTSTRAP
+        ).integers(2**60)
+        assert seed.stream(Use.SPLIT, 1).integers(2**60) != seed.stream(Use.SPLIT).integers(
+            2**60
+        )
 
 
 class TestWhatOnceBroke:
@@ -358,23 +409,31 @@ class TestWhatOnceBroke:
             lambda: cg.kcsd(cg.from_scores(masked), X, Y),
             lambda: cg.kcsd((masked, np.ones(N)), X, Y),
             lambda: cg.kcsd(cg.from_score(lambda y, x: masked), X, Y),
-            lambda: cg.witness(cg.from_scores(SCORES), X, Y, at=np.ma.masked_greater(X[:3], -9)),
+            lambda: cg.witness(
+                cg.from_scores(SCORES), X, Y, at=np.ma.masked_greater(X[:3], -9)
+            ),
         ):
             with pytest.raises(NonFiniteError):
                 run()
 
-    @pytest.mark.parametrize("at", [[["1", "2"]], np.array([["2020-01-01"] * 2], dtype="M8[D]")])
+    @pytest.mark.parametrize(
+        "at", [[["1", "2"]], np.array([["2020-01-01"] * 2], dtype="M8[D]")]
+    )
     def test_locations_are_read_like_x(self, at):
         for run in (
             lambda: cg.witness(cg.from_scores(SCORES), X, Y, at=at),
-            lambda: cg.fssd(cg.from_scores(np.c_[SCORES, SCORES]), np.c_[Y, X[:, 0]], locations=at),
+            lambda: cg.fssd(
+                cg.from_scores(np.c_[SCORES, SCORES]), np.c_[Y, X[:, 0]], locations=at
+            ),
         ):
             with pytest.raises(InputTypeError, match=r"real numbers|must hold numbers"):
                 run()
 
     def test_a_series_is_a_frame_of_one_column(self):
         levels = pd.Series([1, 2] * 20, dtype="category")
-        assert "Categorical" in repr(cg.kcsd(cg.from_scores(SCORES), levels, Y, n_boot=2).kernel_x)
+        assert "Categorical" in repr(
+            cg.kcsd(cg.from_scores(SCORES), levels, Y, n_boot=2).kernel_x
+        )
         with pytest.raises(InputTypeError, match="must be numeric"):
             cg.kcsd(cg.from_scores(SCORES), X, levels)
         named = cg.kcsd(
@@ -404,22 +463,32 @@ class TestWhatOnceBroke:
     def test_frames_of_locations_by_name_or_position(self):
         frame = pd.DataFrame(X, columns=[0, 1])
         wanted = cg.witness(cg.from_scores(SCORES), X, Y, at=X[:3])
-        np.testing.assert_allclose(cg.witness(cg.from_scores(SCORES), frame, Y, at=frame[:3]), wanted)
+        np.testing.assert_allclose(
+            cg.witness(cg.from_scores(SCORES), frame, Y, at=frame[:3]), wanted
+        )
         np.testing.assert_allclose(
             cg.witness(cg.from_scores(SCORES), frame, Y, at=frame[:3][[1, 0]]), wanted
         )
-        np.testing.assert_allclose(cg.witness(cg.from_scores(SCORES), X, Y, at=frame[:3]), wanted)
+        np.testing.assert_allclose(
+            cg.witness(cg.from_scores(SCORES), X, Y, at=frame[:3]), wanted
+        )
         twice = pd.DataFrame(X[:3], columns=["a", "a"])
         with pytest.raises(InputError, match="two columns of the same name"):
-            cg.witness(cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=twice)
+            cg.witness(
+                cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=twice
+            )
         text = pd.DataFrame({"a": ["u"], "b": ["v"]})
         with pytest.raises(InputTypeError, match="must hold numbers"):
-            cg.witness(cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=text)
+            cg.witness(
+                cg.from_scores(SCORES), pd.DataFrame(X, columns=["a", "b"]), Y, at=text
+            )
 
     def test_levels_held_as_numbers_get_locations_at_levels(self):
         x = np.c_[X[:, 0], np.arange(N) % 3]
         kernel = cg.Gaussian().on(0) * cg.Categorical(0.0).on(1)
-        result = cg.fscd(cg.from_scores(SCORES + 5), x, Y, locations="random", kernel_x=kernel, rng=0)
+        result = cg.fscd(
+            cg.from_scores(SCORES + 5), x, Y, locations="random", kernel_x=kernel, rng=0
+        )
         assert set(result.locations[:, 1]) <= {0.0, 1.0, 2.0}
         assert result.reject()
 
@@ -427,7 +496,9 @@ class TestWhatOnceBroke:
         """Locations so far apart in bandwidths that no two rows share one."""
         for seed in range(20):
             z = np.random.default_rng(seed).normal(size=(60, 3))
-            result = cg.fssd(cg.from_scores(-z), z, locations=z[:3], kernel_y=cg.Gaussian(0.01), rng=0)
+            result = cg.fssd(
+                cg.from_scores(-z), z, locations=z[:3], kernel_y=cg.Gaussian(0.01), rng=0
+            )
             assert result.statistic == 0.0
             assert result.pvalue == 1.0
 
@@ -440,7 +511,9 @@ class TestWhatOnceBroke:
             lambda t: cg.witness(cg.from_scores(SCORES), t, Y, at=t[:4], **kernel),
             lambda t: cg.power_criterion(cg.from_scores(SCORES), t, Y, at=t[:4], **kernel),
             lambda t: (
-                cg.fscd(cg.from_scores(SCORES), t, Y, locations=t[:4], n_boot=1, **kernel).statistic
+                cg.fscd(
+                    cg.from_scores(SCORES), t, Y, locations=t[:4], n_boot=1, **kernel
+                ).statistic
             ),
             lambda t: cg.kcsd(cg.from_scores(SCORES), t, Y, n_boot=1, **kernel).statistic,
         ):
@@ -453,7 +526,13 @@ class TestWhatOnceBroke:
         with pytest.raises(InputError, match=r"Rescale"):
             cg.fscd(cg.from_scores(SCORES), X, Y * 1e-160)
         with pytest.raises(InputError, match=r"Rescale"):
-            cg.kcsd(cg.from_scores(SCORES), X * 1e160, Y, scale_x="std", kernel_x=cg.Gaussian(1.0))
+            cg.kcsd(
+                cg.from_scores(SCORES),
+                X * 1e160,
+                Y,
+                scale_x="std",
+                kernel_x=cg.Gaussian(1.0),
+            )
         laws = [cg.from_scores(SCORES * k) for k in (1e50, 1e100)]
         options = {"at": X[:3], "kernel_y": cg.Gaussian(1e3)}
         small, large = (cg.power_criterion(law, X, Y, **options) for law in laws)
@@ -464,11 +543,14 @@ class TestWhatOnceBroke:
         y[1234] = 1.0
         x = np.random.default_rng(0).normal(size=3000)
         assert {
-            cg.ksd(cg.from_scores(-y), y, rng=seed, n_boot=5).kernel_y.bandwidth for seed in range(5)
+            cg.ksd(cg.from_scores(-y), y, rng=seed, n_boot=5).kernel_y.bandwidth
+            for seed in range(5)
         } == {1.0}
         assert cg.kcsd(cg.from_scores(-y), x, y, rng=3, n_boot=5).pvalue > 0
 
-    @pytest.mark.parametrize("name", ["null", "n_boot", "solver", "scale_x", "precision", "engine"])
+    @pytest.mark.parametrize(
+        "name", ["null", "n_boot", "solver", "scale_x", "precision", "engine"]
+    )
     @pytest.mark.parametrize("value", [["wild"], np.array([5, 6]), np.ones(2), object()])
     def test_odd_options(self, name, value):
         with pytest.raises(CondgofError, match=name):
@@ -485,7 +567,11 @@ class TestWhatOnceBroke:
             cg.kcsd(cg.from_scores(SCORES), twice, Y, kernel_x=cg.Gaussian().on("a"))
         assert (
             cg.kcsd(
-                cg.from_scores(SCORES), X, Y, kernel_x=cg.Gaussian().on(np.int64(1)), engine=np.int64(2)
+                cg.from_scores(SCORES),
+                X,
+                Y,
+                kernel_x=cg.Gaussian().on(np.int64(1)),
+                engine=np.int64(2),
             ).n
             == N
         )

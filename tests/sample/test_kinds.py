@@ -9,7 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from condgof.errors import CondgofError, InputError, InputTypeError, NonFiniteError, ShapeError
+from condgof.errors import (
+    CondgofError,
+    InputError,
+    InputTypeError,
+    NonFiniteError,
+    ShapeError,
+)
 from condgof.sample import Column, Sample
 
 N = 24
@@ -83,7 +89,9 @@ class TestDates:
         np.testing.assert_array_equal(Sample.of(make(days), Y).x[:, 0], np.arange(N) - 1.0)
         sample = Sample.of(make([None, *days[1:]]), Y, missing="drop")
         assert sample.kept.tolist() == list(range(1, N))
-        with pytest.raises(NonFiniteError, match="missing values in 1 of 24 rows, the first in row 0"):
+        with pytest.raises(
+            NonFiniteError, match="missing values in 1 of 24 rows, the first in row 0"
+        ):
             Sample.of(make([None, *days[1:]]), Y)
 
     def test_locations_are_dates(self):
@@ -132,7 +140,8 @@ class TestDates:
     def test_what_else_there_is_of_time(self, column):
         for run in (lambda: Sample.of(column, Y), lambda: Sample.of(A, column)):
             with pytest.raises(
-                InputTypeError, match=r"neither numeric nor text nor dates|must be real numbers"
+                InputTypeError,
+                match=r"neither numeric nor text nor dates|must be real numbers",
             ):
                 run()
 
@@ -216,7 +225,9 @@ class TestLevels:
     def test_locations_may_have_as_many(self):
         names = [f"{i:02}" for i in range(N)] * 2
         sample = Sample.of(pd.Series(names, name="a"), np.tile(Y, 2))
-        assert sample.locations(pd.DataFrame({"a": names[:N]}))[:, 0].tolist() == list(range(N))
+        assert sample.locations(pd.DataFrame({"a": names[:N]}))[:, 0].tolist() == list(
+            range(N)
+        )
 
 
 class TestRefused:
@@ -224,7 +235,9 @@ class TestRefused:
     def test_frames_that_are_not_there_yet(self, lazy):
         data = {"x": pl.DataFrame({"a": A}), "y": pl.DataFrame({"y": Y})}
         data[lazy] = data[lazy].lazy()
-        with pytest.raises(InputTypeError, match=rf"{lazy} is a polars LazyFrame.* \.collect\(\) first"):
+        with pytest.raises(
+            InputTypeError, match=rf"{lazy} is a polars LazyFrame.* \.collect\(\) first"
+        ):
             Sample.of(**data)
 
     @pytest.mark.parametrize(
@@ -233,7 +246,9 @@ class TestRefused:
             pytest.param(
                 pl.Series([*range(N)], dtype=pl.Int128),
                 "Int128",
-                marks=pytest.mark.skipif(pl.__version__ < "2", reason="polars itself panics"),
+                marks=pytest.mark.skipif(
+                    pl.__version__ < "2", reason="polars itself panics"
+                ),
             ),
             (pd.Series([10**400, *range(N - 1)], dtype=object), "beyond 1e308"),
             (pd.Series([b"1.5"] * N), "neither numeric nor text"),
@@ -252,16 +267,25 @@ class TestRefused:
 
     def test_two_columns_of_one_name(self):
         twice = pd.DataFrame(np.c_[A, Y, A, Y, A], columns=["a", "b", "a", "b", "c"])
-        with pytest.raises(InputError, match="x has two columns of the same name: 'a', 'b'"):
+        with pytest.raises(
+            InputError, match="x has two columns of the same name: 'a', 'b'"
+        ):
             Sample.of(twice, Y)
-        with pytest.raises(InputError, match="y has two columns of the same name: 'a', 'b'"):
+        with pytest.raises(
+            InputError, match="y has two columns of the same name: 'a', 'b'"
+        ):
             Sample.of(A, twice)
 
     def test_numbers_in_boxes_are_fine(self):
         boxes = [Decimal(i) / 2 for i in range(N)]
-        for x in (pd.Series(boxes, dtype=object), pl.Series(boxes, dtype=pl.Decimal(10, 2))):
+        for x in (
+            pd.Series(boxes, dtype=object),
+            pl.Series(boxes, dtype=pl.Decimal(10, 2)),
+        ):
             np.testing.assert_array_equal(Sample.of(x, Y).x[:, 0], np.arange(N) / 2)
-        assert Sample.of(pl.DataFrame({"a": [True, None] * 12}), Y, missing="level").d_x == 2
+        assert (
+            Sample.of(pl.DataFrame({"a": [True, None] * 12}), Y, missing="level").d_x == 2
+        )
 
     def test_shapes_of_dates(self):
         with pytest.raises(ShapeError, match="x must have shape"):

@@ -23,11 +23,17 @@ def holes(values, *rows, value=None):
 class TestIndex:
     X = pd.DataFrame({"a": A}, index=np.arange(N) + 100)
 
-    @pytest.mark.parametrize("y", [pd.Series(Y), pd.DataFrame({"y": Y})], ids=["series", "frame"])
+    @pytest.mark.parametrize(
+        "y", [pd.Series(Y), pd.DataFrame({"y": Y})], ids=["series", "frame"]
+    )
     def test_other_labels_are_refused(self, y):
-        with pytest.raises(InputError, match=r"differ: row 0 .* is 100 in x and 0 in y") as caught:
+        with pytest.raises(
+            InputError, match=r"differ: row 0 .* is 100 in x and 0 in y"
+        ) as caught:
             Sample.of(self.X, y)
-        assert "y = y.loc[x.index], or pass y.to_numpy() if rows match by position" in str(caught.value)
+        assert "y = y.loc[x.index], or pass y.to_numpy() if rows match by position" in str(
+            caught.value
+        )
 
     def test_the_first_row_that_differs_is_named(self):
         index = [*range(100, 107), 99, *range(108, 100 + N)]
@@ -71,7 +77,11 @@ class TestIndex:
 
 #: x and y, and the rows that miss a value in either.
 INCOMPLETE = {
-    "arrays": (np.c_[A, holes(A, 3, value=np.nan)], np.array(holes(Y, 5, value=np.nan)), {3, 5}),
+    "arrays": (
+        np.c_[A, holes(A, 3, value=np.nan)],
+        np.array(holes(Y, 5, value=np.nan)),
+        {3, 5},
+    ),
     "lists": (holes(A, 3), holes(Y, 5), {3, 5}),
     "masked": (np.ma.masked_where(np.arange(N) == 3, A), Y, {3}),
     "masked dates": (
@@ -99,7 +109,11 @@ INCOMPLETE = {
     ),
     "polars": (
         pl.DataFrame(
-            {"a": holes(A, 0, value=float("nan")), "kind": holes(KIND, 1), "b": holes(A, 2)},
+            {
+                "a": holes(A, 0, value=float("nan")),
+                "kind": holes(KIND, 1),
+                "b": holes(A, 2),
+            },
         ),
         pl.Series("y", holes(Y, 5)),
         {0, 1, 2, 5},
@@ -107,7 +121,11 @@ INCOMPLETE = {
     "labels": (A, holes(KIND, 4, 9), {4, 9}),
     "labels with NaN": (A, holes(KIND, 4, value=float("nan")), {4}),
     "label series": (A, pd.Series(holes(KIND, 4), name="kind"), {4}),
-    "classes": (A, pd.Series(holes([1, 2, 3] * 10, 4), dtype="Int64").astype("category"), {4}),
+    "classes": (
+        A,
+        pd.Series(holes([1, 2, 3] * 10, 4), dtype="Int64").astype("category"),
+        {4},
+    ),
     "a level that goes": (
         pd.DataFrame({"a": A, "kind": holes(["v"] * N, 3, value="u")}),
         holes(Y, 3),
@@ -150,7 +168,9 @@ class TestDrop:
         assert sample.notes() == (note, *by_hand.notes())
 
     def test_refused_by_default(self, x, y, lost):
-        with pytest.raises(NonFiniteError, match=r"in \d+ of 30 rows, the first in row") as caught:
+        with pytest.raises(
+            NonFiniteError, match=r"in \d+ of 30 rows, the first in row"
+        ) as caught:
             Sample.of(x, y)
         assert caught.value.first_row in lost
         assert "missing='drop'" in str(caught.value)
@@ -164,10 +184,14 @@ class TestMissing:
             assert (sample.kept, sample.left_out, sample.notes()) == (None, 0, ())
 
     def test_the_advice_names_what_there_is(self):
-        with pytest.raises(NonFiniteError, match=r"x has NaN .* missing='drop', .* missing='level'"):
+        with pytest.raises(
+            NonFiniteError, match=r"x has NaN .* missing='drop', .* missing='level'"
+        ):
             Sample.of(holes(A, 3), Y)
         for missing in ("refuse", "level"):
-            with pytest.raises(NonFiniteError, match=r"y has NaN .* missing='drop'") as caught:
+            with pytest.raises(
+                NonFiniteError, match=r"y has NaN .* missing='drop'"
+            ) as caught:
                 Sample.of(A, holes(Y, 3, 9), missing=missing)
             assert (caught.value.count, caught.value.first_row) == (2, 3)
             assert "='level'" not in str(caught.value)
@@ -178,7 +202,9 @@ class TestMissing:
             lambda: Sample.of(A, Y, missing=missing),
             lambda: Sample.unconditional(Y, missing=missing),
         ):
-            with pytest.raises(InputError, match="missing must be one of 'refuse', 'drop', 'level'"):
+            with pytest.raises(
+                InputError, match="missing must be one of 'refuse', 'drop', 'level'"
+            ):
                 run()
 
     @pytest.mark.parametrize("missing", ["refuse", "drop", "level"])
@@ -188,7 +214,9 @@ class TestMissing:
         for x in (bad, pd.DataFrame({"a": bad}), pl.DataFrame({"a": bad})):
             with pytest.raises(NonFiniteError, match=message) as caught:
                 Sample.of(x, Y, missing=missing)
-            assert missing == "refuse" or caught.value.first_row == 7  # as the caller counts
+            assert (
+                missing == "refuse" or caught.value.first_row == 7
+            )  # as the caller counts
         with pytest.raises(NonFiniteError, match=message):
             Sample.of(A, bad, missing=missing)
         with pytest.raises(NonFiniteError, match=message):
@@ -235,7 +263,10 @@ class TestLevel:
         assert (sample.n, sample.kept, sample.left_out) == (N, None, 0)
         assert sample.x_given.equals(x)
         assert sample.notes() == (
-            "missing values of 'a' (2 of 30 rows) are put at its median, and 'a missing' says where",
+            (
+                "missing values of 'a' (2 of 30 rows) are put at its median, and 'a"
+                " missing' says where"
+            ),
             "missing values of 'kind' (2 of 30 rows) are a level, 'missing'",
         )
 
@@ -244,7 +275,12 @@ class TestLevel:
             {"a": holes(A, 3), "a missing": A, "kind": holes(["missing", "v", "w"] * 10, 1)}
         )
         sample = Sample.of(x, Y, missing="level")
-        assert [c.name for c in sample.x_columns] == ["a", "a missing 2", "a missing", "kind"]
+        assert [c.name for c in sample.x_columns] == [
+            "a",
+            "a missing 2",
+            "a missing",
+            "kind",
+        ]
         assert sample.x_columns[3].levels == ("missing", "v", "w", "missing 2")
 
     def test_arrays_and_dates(self):
@@ -255,20 +291,27 @@ class TestLevel:
         assert np.isnat(sample.x_given[0])
 
     def test_nothing_but_missing(self):
-        x = pd.DataFrame({"a": A, "none": [np.nan] * N, "text": pd.Series([None] * N, dtype="string")})
+        x = pd.DataFrame(
+            {"a": A, "none": [np.nan] * N, "text": pd.Series([None] * N, dtype="string")}
+        )
         sample = Sample.of(x, Y, missing="level")
         assert [c.constant for c in sample.x_columns] == [False, True, True, True]
         assert sample.x_columns[3].levels == ("missing",)
 
     def test_missing_has_no_place_in_an_order(self):
-        x = pd.Series(pd.Categorical(holes(["low", "high"] * 15, 2), ["low", "high"], ordered=True))
+        x = pd.Series(
+            pd.Categorical(holes(["low", "high"] * 15, 2), ["low", "high"], ordered=True)
+        )
         column = Sample.of(x, Y, missing="level").x_columns[0]
         assert (column.levels, column.ordered) == (("low", "high", "missing"), False)
 
 
 class TestReady:
     def test_it_returns_the_sample(self):
-        for sample in (Sample.of(A, Y, to_test=False), Sample.unconditional(Y, to_test=False)):
+        for sample in (
+            Sample.of(A, Y, to_test=False),
+            Sample.unconditional(Y, to_test=False),
+        ):
             assert sample.ready() is sample
 
     @pytest.mark.parametrize(

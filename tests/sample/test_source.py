@@ -87,10 +87,18 @@ class TestSameBlocks:
     def test_fifty_files(self, tmp_path, ending):
         folder = write_parts(TABLE, tmp_path / "parts", ending, 50)
         source = scan(folder, **NAMES)
-        assert [file.start for file in source.files] == np.linspace(0, N, 51).astype(int)[:-1].tolist()
+        assert [file.start for file in source.files] == np.linspace(0, N, 51).astype(int)[
+            :-1
+        ].tolist()
         check(source, 64)
         check(scan(str(folder / f"*.{ending}"), **NAMES), 64)
-        check(scan([folder / f"part-0[0-2]*.{ending}", folder / f"part-0[34]*.{ending}"], **NAMES), 64)
+        check(
+            scan(
+                [folder / f"part-0[0-2]*.{ending}", folder / f"part-0[34]*.{ending}"],
+                **NAMES,
+            ),
+            64,
+        )
 
     def test_float32(self, tmp_path):
         small = {name: values.astype(np.float32) for name, values in DATA.items()}
@@ -103,7 +111,9 @@ class TestSameBlocks:
         monkeypatch.setattr(_table, "BATCH_ROWS", 11)
         check(scan(write(TABLE, tmp_path / "a.parquet", row_group_size=group), **NAMES), 64)
         check(scan(write(TABLE, tmp_path / "a.feather", chunksize=group), **NAMES), 64)
-        check(scan(write(TABLE, tmp_path / "b.ipc", compression="uncompressed"), **NAMES), 64)
+        check(
+            scan(write(TABLE, tmp_path / "b.ipc", compression="uncompressed"), **NAMES), 64
+        )
 
     @pytest.mark.parametrize(
         "change",
@@ -117,7 +127,16 @@ class TestSameBlocks:
             lambda text: text.replace(b"ride, ", b"ride\n"),
             lambda text: text.replace(b"\n", b"\r"),
         ],
-        ids=["crlf", "no quotes", "no last newline", "bom", "blank end", "blank", "quoted", "cr"],
+        ids=[
+            "crlf",
+            "no quotes",
+            "no last newline",
+            "bom",
+            "blank end",
+            "blank",
+            "quoted",
+            "cr",
+        ],
     )
     def test_kinds_of_csv(self, tmp_path, change):
         path = write(TABLE, tmp_path / "a.csv")
@@ -164,7 +183,9 @@ class TestSomeRows:
         for rows in ([], [0.5], [[1, 2]]):
             with pytest.raises(InputError, match="whole numbers from 0 to 1002, sorted"):
                 source.take(rows)
-        with pytest.raises(InputError, match="Blocks of 0 rows, from 0 to 1003, are not within"):
+        with pytest.raises(
+            InputError, match="Blocks of 0 rows, from 0 to 1003, are not within"
+        ):
             list(source.blocks(0))
         with pytest.raises(InputError, match="which has 1003 rows"):
             source.block_range(5, N + 1)
@@ -182,7 +203,12 @@ class TestWhatIsRead:
         def order(path):
             return "".join(p[-9] for p in scan(path, **NAMES).paths)
 
-        assert order(tmp_path / "*.parquet") == order(tmp_path) == order(str(tmp_path)) == "abc"
+        assert (
+            order(tmp_path / "*.parquet")
+            == order(tmp_path)
+            == order(str(tmp_path))
+            == "abc"
+        )
         assert order([tmp_path / "c.parquet", tmp_path / "[ab].parquet"]) == "cab"
 
     def test_a_name_with_brackets_is_a_name(self, tmp_path):
@@ -200,7 +226,9 @@ class TestWhatIsRead:
         (tmp_path / "a.csv").write_text("\n".join(lines))
         source = scan(tmp_path / "a.csv", x="a", y="b")
         block = source.block_range(many, many + 2)
-        np.testing.assert_array_equal(np.hstack([block.x, block.y]), [[1.5, 2.5], [-0.03, 7.0]])
+        np.testing.assert_array_equal(
+            np.hstack([block.x, block.y]), [[1.5, 2.5], [-0.03, 7.0]]
+        )
         assert sum(b.y.sum() for b in source.blocks(30_000)) == 2 * many + 9.5
 
     def test_numbers_of_every_kind(self, tmp_path):
@@ -218,14 +246,20 @@ class TestWhatIsRead:
         for kind in FORMATS:
             kept = table if kind != "csv" else table.drop_columns("half")
             names = kept.column_names
-            x = scan(write(kept, tmp_path / f"a.{kind}"), x=names, y="int8").block_range(0, 4).x
+            x = (
+                scan(write(kept, tmp_path / f"a.{kind}"), x=names, y="int8")
+                .block_range(0, 4)
+                .x
+            )
             scales = {"uint64": [2.0**63, 1, 1, 0], "decimal": np.array(values) / 4}
             want = np.column_stack([scales.get(name, values) for name in names])
             np.testing.assert_array_equal(x, want)
 
     def test_columns_may_be_shared_and_x_empty(self, tmp_path):
         path = write(TABLE, tmp_path / "a.parquet")
-        block = scan(path, x=(), y=["fare", "lon"], extra=["fare", "fare"]).block_range(0, 5)
+        block = scan(path, x=(), y=["fare", "lon"], extra=["fare", "fare"]).block_range(
+            0, 5
+        )
         assert block.x.shape == (5, 0)
         np.testing.assert_array_equal(block.extra["fare"], block.y[:, 0])
 
@@ -255,16 +289,22 @@ class TestErrors:
             assert repr(str(path)) in str(error.value)
         with pytest.raises(InputError, match="empty list"):
             self.scan([])
-        with pytest.raises(InputTypeError, match="path must be a path or a list of paths, got int"):
+        with pytest.raises(
+            InputTypeError, match="path must be a path or a list of paths, got int"
+        ):
             self.scan(3)
 
     def test_formats(self, tmp_path):
         write(TABLE, tmp_path / "a.parquet")
         write(TABLE, tmp_path / "b.csv")
         (tmp_path / "c.xlsx").write_text("")
-        with pytest.raises(InputError, match=r"several formats: .*a\.parquet is Parquet.*b\.csv is CSV"):
+        with pytest.raises(
+            InputError, match=r"several formats: .*a\.parquet is Parquet.*b\.csv is CSV"
+        ):
             self.scan(tmp_path)
-        with pytest.raises(InputError, match=r"c\.xlsx has the ending '\.xlsx', which is none of"):
+        with pytest.raises(
+            InputError, match=r"c\.xlsx has the ending '\.xlsx', which is none of"
+        ):
             self.scan(tmp_path / "c.xlsx")
 
     def test_a_file_twice(self, tmp_path):
@@ -274,40 +314,58 @@ class TestErrors:
 
     def test_missing_column(self, tmp_path, ending):
         path = write(TABLE, tmp_path / f"a.{ending}")
-        with pytest.raises(InputError, match=rf"a\.{ending} has no column 'fair'.*Did you mean 'fare'"):
+        with pytest.raises(
+            InputError, match=rf"a\.{ending} has no column 'fair'.*Did you mean 'fare'"
+        ):
             self.scan(path, y="fair")
-        with pytest.raises(InputError, match=r"no column 'zzz'\. Its columns are 'lon', 'lat'"):
+        with pytest.raises(
+            InputError, match=r"no column 'zzz'\. Its columns are 'lon', 'lat'"
+        ):
             self.scan(path, extra="zzz")
 
     def test_files_that_disagree(self, tmp_path, ending):
         write(TABLE, tmp_path / f"a.{ending}")
-        write(TABLE.rename_columns(["lon", "lat_", "fare", "mu", "note"]), tmp_path / f"b.{ending}")
+        write(
+            TABLE.rename_columns(["lon", "lat_", "fare", "mu", "note"]),
+            tmp_path / f"b.{ending}",
+        )
         with pytest.raises(InputError, match=rf"b\.{ending} has no column 'lat'.*'lat_'"):
             self.scan(tmp_path)
         write(TABLE.set_column(2, "fare", TABLE["note"]), tmp_path / f"b.{ending}")
-        with pytest.raises(InputTypeError, match=rf"'fare' of .*b\.{ending} holds (text|'ride, 0')"):
+        with pytest.raises(
+            InputTypeError, match=rf"'fare' of .*b\.{ending} holds (text|'ride, 0')"
+        ):
             self.scan(tmp_path)
 
     def test_text(self, tmp_path, ending):
         path = write(TABLE, tmp_path / f"a.{ending}")
         for names in ({"y": "note"}, {"extra": "note"}):
             with pytest.raises(
-                InputTypeError, match=r"'note' of .* holds (text|'ride, 0'), .*not a? ?number"
+                InputTypeError,
+                match=r"'note' of .* holds (text|'ride, 0'), .*not a? ?number",
             ):
                 self.scan(path, **names)
-        with pytest.raises(InputError, match=r"'note' of .* holds text that is different in all 1003"):
+        with pytest.raises(
+            InputError, match=r"'note' of .* holds text that is different in all 1003"
+        ):
             self.scan(path, x="note")
 
     def test_other_types(self, tmp_path):
         table = TABLE.append_column("list", pa.array([[1.0]] * N))
         for names in ({"x": "list"}, {"y": "list"}):
-            with pytest.raises(InputTypeError, match=r"'list' of .* holds values of type list<"):
+            with pytest.raises(
+                InputTypeError, match=r"'list' of .* holds values of type list<"
+            ):
                 self.scan(write(table, tmp_path / "a.feather"), **names)
 
     def test_text_late_in_csv(self, tmp_path):
-        (tmp_path / "a.csv").write_text("\n".join(["z,a,b"] + ["0,1,2"] * 400_000 + ["0,1,two"]))
+        (tmp_path / "a.csv").write_text(
+            "\n".join(["z,a,b"] + ["0,1,2"] * 400_000 + ["0,1,two"])
+        )
         for names in ({"x": "a", "y": "b"}, {"x": "b", "y": "a"}):
-            with pytest.raises(InputTypeError, match=r"'b' of .*a\.csv holds 'two', which is not a num"):
+            with pytest.raises(
+                InputTypeError, match=r"'b' of .*a\.csv holds 'two', which is not a num"
+            ):
                 list(scan(tmp_path / "a.csv", **names).blocks(100_000))
 
     def test_column_twice(self, tmp_path, ending):
@@ -324,7 +382,9 @@ class TestErrors:
         path = write(TABLE, tmp_path / "a.parquet")
         with pytest.raises(InputError, match="y is empty"):
             self.scan(path, y=[])
-        with pytest.raises(InputTypeError, match="x must be the name of a column or a list"):
+        with pytest.raises(
+            InputTypeError, match="x must be the name of a column or a list"
+        ):
             self.scan(path, x=3)
 
     def test_few_rows(self, tmp_path, ending):
@@ -339,7 +399,9 @@ class TestErrors:
             self.scan(tmp_path)
 
     def test_broken_in_the_middle(self, tmp_path):
-        path = write(TABLE, tmp_path / "a.parquet", row_group_size=100, use_dictionary=False)
+        path = write(
+            TABLE, tmp_path / "a.parquet", row_group_size=100, use_dictionary=False
+        )
         source = self.scan(path)
         data = bytearray(path.read_bytes())
         data[len(data) // 2 : len(data) // 2 + 2000] = b"\xff" * 2000
@@ -358,7 +420,8 @@ class TestErrors:
             list(source.blocks(50))
 
     @pytest.mark.parametrize(
-        ("value", "said"), [(None, "null"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")]
+        ("value", "said"),
+        [(None, "null"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")],
     )
     @pytest.mark.parametrize("name", ["lat", "fare", "mu"])
     def test_rows_that_are_not_finite(self, tmp_path, ending, name, value, said):
@@ -366,12 +429,17 @@ class TestErrors:
         values[777] = values[900] = value
         table = TABLE.set_column(TABLE.column_names.index(name), name, pa.array(values))
         source = self.scan(write_parts(table, tmp_path / "parts", ending, 2))
-        if name == "mu" and said.endswith("inf"):  # as the end of an interval may be: laws judge
+        if name == "mu" and said.endswith(
+            "inf"
+        ):  # as the end of an interval may be: laws judge
             assert source.take([777]).extra["mu"] == value
             return
         row = 777 - source.files[1].start
         said = "null" if ending == "csv" and said == "nan" else said
-        where = rf"{name!r} of .*part-001\.{ending} is {said} in row {row} of the file \(row 777 of all"
+        where = (
+            rf"{name!r} of .*part-001\.{ending} is {said} in row {row} of the file \(row"
+            r" 777 of all"
+        )
         for read in (
             lambda: list(source.blocks(64)),
             lambda: source.block_range(700, 1000),
@@ -413,7 +481,13 @@ DAYS = np.datetime64("2024-02-27") + np.arange(N) % 50
 def mixed(tmp_path, ending):
     """Files with text and dates in x; the first of them has not all levels."""
     order = np.argsort(TOWNS, kind="stable")
-    columns = {"town": TOWNS, "day": DAYS, "lon": DATA["lon"], "fare": DATA["fare"], "mu": DATA["mu"]}
+    columns = {
+        "town": TOWNS,
+        "day": DAYS,
+        "lon": DATA["lon"],
+        "fare": DATA["fare"],
+        "mu": DATA["mu"],
+    }
     columns = {name: values[order] for name, values in columns.items()}
     files = write_parts(pa.table(columns), tmp_path / "parts", ending, 4)
     return scan(files, x=["town", "day", "lon"], y="fare", extra="mu"), columns
@@ -424,12 +498,20 @@ class TestTextAndDates:
         source, columns = mixed
         frame = pd.DataFrame({name: columns[name] for name in ("town", "day", "lon")})
         whole = Sample.of(frame, columns["fare"])
-        assert [column.levels for column in source.x_columns] == [("Bonn", "Oslo", "Rome"), None, None]
+        assert [column.levels for column in source.x_columns] == [
+            ("Bonn", "Oslo", "Rome"),
+            None,
+            None,
+        ]
         for block in source.blocks(300):
             rows = np.arange(block.start, block.start + block.n)
             sample = source.sample(block)
             np.testing.assert_array_equal(sample.x, whole.x[rows])
-            assert [column.kind for column in sample.x_columns] == ["text", "dates", "numbers"]
+            assert [column.kind for column in sample.x_columns] == [
+                "text",
+                "dates",
+                "numbers",
+            ]
             pd.testing.assert_frame_equal(
                 sample.x_given, frame.iloc[rows].reset_index(drop=True), check_dtype=False
             )
@@ -441,9 +523,17 @@ class TestTextAndDates:
         source, columns = mixed
         frame = pd.DataFrame({name: columns[name] for name in ("town", "day", "lon")})
         pair = (columns["mu"], np.ones(N))
-        for test, seen in ((cg.kcsd, "pvalue"), (cg.adaptive, "pvalue"), (cg.check, "words")):
-            streamed = test(cg.columns(family="normal", param={"mean": "mu", "std": 1.0}), source, rng=0)
-            assert getattr(streamed, seen) == getattr(test(pair, frame, columns["fare"], rng=0), seen)
+        for test, seen in (
+            (cg.kcsd, "pvalue"),
+            (cg.adaptive, "pvalue"),
+            (cg.check, "words"),
+        ):
+            streamed = test(
+                cg.columns(family="normal", param={"mean": "mu", "std": 1.0}), source, rng=0
+            )
+            assert getattr(streamed, seen) == getattr(
+                test(pair, frame, columns["fare"], rng=0), seen
+            )
 
     def test_models_get_a_frame(self, mixed):
         source, columns = mixed
@@ -451,7 +541,9 @@ class TestTextAndDates:
         mean = 0.1 * (columns["town"] == "Oslo")
         frame = pd.DataFrame({name: columns[name] for name in ("town", "day", "lon")})
         whole = cg.kcsd((mean, np.ones(N)), frame, columns["fare"], rng=0)
-        assert cg.kcsd(model, source, rng=0).statistic == pytest.approx(whole.statistic, rel=1e-9)
+        assert cg.kcsd(model, source, rng=0).statistic == pytest.approx(
+            whole.statistic, rel=1e-9
+        )
 
     def test_groups_of_text(self, mixed):
         source, columns = mixed
@@ -462,7 +554,9 @@ class TestTextAndDates:
     def test_what_is_missing_is_named(self, tmp_path, ending):
         town = TOWNS.astype(object)
         town[7] = None
-        path = write(pa.table({"town": town, "fare": DATA["fare"]}), tmp_path / f"a.{ending}")
+        path = write(
+            pa.table({"town": town, "fare": DATA["fare"]}), tmp_path / f"a.{ending}"
+        )
         with pytest.raises(NonFiniteError, match=r"'town' of .* is null in row 7"):
             scan(path, x="town", y="fare").block_range(0, 20)
 

@@ -8,7 +8,9 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
-@pytest.mark.filterwarnings("default")  # of other libraries: a user would see them and go on
+@pytest.mark.filterwarnings(
+    "default"
+)  # of other libraries: a user would see them and go on
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example(path, tmp_path, monkeypatch, capsys):
     """In this process, which has imported the large libraries already."""

@@ -18,16 +18,33 @@ import condgof as cg
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "site"
 PAGES = sorted(
-    str(path.relative_to(SITE)) for path in SITE.rglob("*.html") if "_static" not in path.parts
+    str(path.relative_to(SITE))
+    for path in SITE.rglob("*.html")
+    if "_static" not in path.parts
 )
-#: Pages that are opened in a browser: those that people wrote, and one of each kind that is generated.
+#: Pages that are opened in a browser: those that people wrote, and one of each kind that is
+#: generated.
 OPENED = [p for p in PAGES if "/generated/" not in p and not p.startswith("genindex")]
 OPENED += [
-    f"reference/generated/condgof.{name}.html" for name in ("check", "Check-class", "models.Normal")
+    f"reference/generated/condgof.{name}.html"
+    for name in ("check", "Check-class", "models.Normal")
 ]
 #: What makes a browser fetch something.
-FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
-FETCHED_LINKS = {"stylesheet", "icon", "shortcut icon", "preload", "modulepreload", "manifest"}
+FETCHED = {
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("object", "data"),
+}
+FETCHED_LINKS = {
+    "stylesheet",
+    "icon",
+    "shortcut icon",
+    "preload",
+    "modulepreload",
+    "manifest",
+}
 
 
 class Page(HTMLParser):
@@ -44,7 +61,9 @@ class Page(HTMLParser):
         self.anchors |= {attrs.get("id"), attrs.get("name")}
         if tag == "a" and attrs.get("href"):
             self.links.append(attrs["href"])
-        self.fetched += [value for name, value in attrs.items() if value and (tag, name) in FETCHED]
+        self.fetched += [
+            value for name, value in attrs.items() if value and (tag, name) in FETCHED
+        ]
         if tag == "link" and attrs.get("rel") in FETCHED_LINKS:
             self.fetched.append(attrs["href"])
 
@@ -81,13 +100,19 @@ def test_links_and_anchors_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_is_fetched_from_the_network(page):
-    assert [target for target in read(page).fetched if elsewhere(target) and "data:" not in target] == []
+    assert [
+        target
+        for target in read(page).fetched
+        if elsewhere(target) and "data:" not in target
+    ] == []
 
 
 def test_style_sheets_fetch_nothing_from_the_network():
     for path in SITE.rglob("*.css"):
         text = path.read_text(encoding="utf-8")
-        assert re.findall(r"""(?:url\(|@import)\s*["']?(?:https?:)?//[^)"';]+""", text) == [], path
+        assert (
+            re.findall(r"""(?:url\(|@import)\s*["']?(?:https?:)?//[^)"';]+""", text) == []
+        ), path
 
 
 def public():
@@ -96,18 +121,25 @@ def public():
         if not inspect.ismodule(getattr(cg, name)):
             yield f"condgof.{name}", getattr(cg, name)
     for room in (cg.fits, cg.models.mdn):
-        yield from ((f"{room.__name__}.{name}", getattr(room, name)) for name in room.__all__)
+        yield from (
+            (f"{room.__name__}.{name}", getattr(room, name)) for name in room.__all__
+        )
     for name, thing in vars(cg.errors).items():
         if inspect.isclass(thing) and issubclass(thing, (cg.errors.CondgofError, Warning)):
             yield f"condgof.errors.{name}", thing
     for room in (cg.models, cg.study):
         things = ((name, getattr(room, name)) for name in room.__all__)
-        yield from ((f"{room.__name__}.{name}", thing) for name, thing in things if callable(thing))
+        yield from (
+            (f"{room.__name__}.{name}", thing) for name, thing in things if callable(thing)
+        )
 
 
 def resolve(name):
     """Return the object of a name such as condgof.models.mdn.MDN, or None."""
-    for room, called in ((cg.models.mdn, "condgof.models.mdn."), (cg.fits, "condgof.fits.")):
+    for room, called in (
+        (cg.models.mdn, "condgof.models.mdn."),
+        (cg.fits, "condgof.fits."),
+    ):
         if name.startswith(called):
             name = f"{room.__name__}.{name.removeprefix(called)}"
     module, _, last = name.rpartition(".")
@@ -120,7 +152,9 @@ def resolve(name):
 def test_every_public_name_is_in_the_reference():
     inventory = InventoryFile.loads((SITE / "objects.inv").read_bytes(), uri="")
     listed = [
-        name for kind in ("function", "class", "exception") for name in inventory.data[f"py:{kind}"]
+        name
+        for kind in ("function", "class", "exception")
+        for name in inventory.data[f"py:{kind}"]
     ]
     there = {id(resolve(name)) for name in listed}
     assert sorted(name for name, thing in public() if id(thing) not in there) == []
@@ -128,7 +162,10 @@ def test_every_public_name_is_in_the_reference():
 
 def test_every_source_file_of_a_page_is_built():
     """A page that no toctree names is a warning of the build; one that is excluded would be none."""
-    written = {p.relative_to(ROOT / "docs").with_suffix(".html") for p in (ROOT / "docs").rglob("*.md")}
+    written = {
+        p.relative_to(ROOT / "docs").with_suffix(".html")
+        for p in (ROOT / "docs").rglob("*.md")
+    }
     assert {str(p) for p in written} <= set(PAGES)
 
 

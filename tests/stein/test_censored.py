@@ -57,13 +57,17 @@ def test_stein_functions_have_a_closed_form():
     value = -2 * grid * np.exp(-0.5 * grid**2)
     above = np.cumsum((weight * value)[::-1])[::-1] - 0.5 * weight * value
     found = above / (np.cumsum(weight[::-1])[::-1] - 0.5 * weight)
-    closed = -np.exp(-0.5 * grid**2 + (-0.5 * grid**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(-grid)))
+    closed = -np.exp(
+        -0.5 * grid**2 + (-0.5 * grid**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(-grid))
+    )
     np.testing.assert_allclose(found, closed, atol=1e-5)  # the square of a step
 
 
 def test_without_censoring_it_is_the_plain_evidence():
     z = np.random.default_rng(0).normal(size=(50, 1))
-    np.testing.assert_array_equal(EVIDENCE.of(z, beside(np.ones(50), -np.inf)), EVIDENCE.plain.of(z))
+    np.testing.assert_array_equal(
+        EVIDENCE.of(z, beside(np.ones(50), -np.inf)), EVIDENCE.plain.of(z)
+    )
 
 
 def test_far_out_it_stays_finite():

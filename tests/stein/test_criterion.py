@@ -33,9 +33,11 @@ class Custom(Radial):
 
 def with_bandwidths(kernel, logs):
     factors = [
-        OnColumns(f.kernel.with_bandwidth(f.kernel.sigma * np.exp(step)), f.columns)
-        if isinstance(f.kernel, Radial)
-        else f
+        (
+            OnColumns(f.kernel.with_bandwidth(f.kernel.sigma * np.exp(step)), f.columns)
+            if isinstance(f.kernel, Radial)
+            else f
+        )
         for f, step in zip(kernel.factors, logs, strict=True)
     ]
     return CovariateKernel(tuple(factors))
@@ -47,7 +49,9 @@ def with_bandwidths(kernel, logs):
     [
         CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),)),
         CovariateKernel((OnColumns(IMQ(1.4), (2, 0)), OnColumns(Matern12(0.9), (1,)))),
-        CovariateKernel((OnColumns(Matern52(1.4), (0, 1)), OnColumns(Categorical(0.3), (2,)))),
+        CovariateKernel(
+            (OnColumns(Matern52(1.4), (0, 1)), OnColumns(Categorical(0.3), (2,)))
+        ),
     ],
 )
 def test_gradient_against_differences(kernel_x, kernel_y, rng):
@@ -66,7 +70,8 @@ def test_gradient_against_differences(kernel_x, kernel_y, rng):
         moved = np.zeros(v.shape)
         moved[index] = STEP
         categorical = any(
-            isinstance(f.kernel, Categorical) and index[1] in f.columns for f in kernel_x.factors
+            isinstance(f.kernel, Categorical) and index[1] in f.columns
+            for f in kernel_x.factors
         )
         if categorical:
             assert by_v[index] == 0.0
@@ -93,7 +98,10 @@ def test_single_precision_and_units(kernel_y, rng):
     kernel_x = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1, 2)),))
     exact, single = (
         criterion_gradient(x, terms, 2, x[:3], kernel_x, kernel_y)
-        for terms in (PairwiseTerms.of(y, s), PairwiseTerms.of(y, s, unit=1.1e3, single=True))
+        for terms in (
+            PairwiseTerms.of(y, s),
+            PairwiseTerms.of(y, s, unit=1.1e3, single=True),
+        )
     )
     assert single[0] == pytest.approx(exact[0], rel=1e-4)
     size = np.abs(exact[1]).max()

@@ -32,8 +32,12 @@ def columns(evidence, name):
 
 def test_simple_functions_have_mean_0_and_variance_1():
     for k in range(6):
-        mean = quad(lambda z, k=k: simple(np.array([z]))[0, k] * norm.pdf(z), -9, 9, limit=200)[0]
-        square = quad(lambda z, k=k: simple(np.array([z]))[0, k] ** 2 * norm.pdf(z), -9, 9, limit=200)[0]
+        mean = quad(
+            lambda z, k=k: simple(np.array([z]))[0, k] * norm.pdf(z), -9, 9, limit=200
+        )[0]
+        square = quad(
+            lambda z, k=k: simple(np.array([z]))[0, k] ** 2 * norm.pdf(z), -9, 9, limit=200
+        )[0]
         assert mean == pytest.approx(0.0, abs=1e-6)
         assert square == pytest.approx(1.0, abs=1e-5)
 
@@ -91,7 +95,8 @@ def test_several_columns(d_y):
     assert np.abs((products - evidence.second[:, -8:]) / deviation).max() < 6
     both = columns(evidence, "z")
     np.testing.assert_array_equal(
-        xi[:, both], np.column_stack([one.of(z[:, [c]])[:, columns(one, "z")] for c in range(d_y)])
+        xi[:, both],
+        np.column_stack([one.of(z[:, [c]])[:, columns(one, "z")] for c in range(d_y)]),
     )
     single = columns(one, "z").start
     np.testing.assert_allclose(
@@ -134,5 +139,9 @@ def test_cells():
     xi = evidence.of(codes, residuals)
     for block, sigma in zip(evidence.blocks, (2.0, 1.0), strict=True):
         points = np.array([[0.0], [1.0], [3.0]])
-        wanted = oracle.centred_h(oracle.gram(points, points, oracle.gaussian, sigma), p, codes)
-        np.testing.assert_allclose(xi[:, block.columns] @ xi[:, block.columns].T, wanted, atol=1e-9)
+        wanted = oracle.centred_h(
+            oracle.gram(points, points, oracle.gaussian, sigma), p, codes
+        )
+        np.testing.assert_allclose(
+            xi[:, block.columns] @ xi[:, block.columns].T, wanted, atol=1e-9
+        )

@@ -34,7 +34,9 @@ def x():
 def test_all_rows_as_landmarks_are_the_kernel_itself(x):
     made = nystrom(KERNEL, x, np.random.default_rng(0), precision=1e-12, cap=80)
     features = Features((made,)).of(x)
-    np.testing.assert_allclose(features @ features.T, oracle.gram(x, x, oracle.gaussian, 1.4), atol=1e-6)
+    np.testing.assert_allclose(
+        features @ features.T, oracle.gram(x, x, oracle.gaussian, 1.4), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4])
@@ -49,10 +51,15 @@ def test_the_residual_is_what_it_says(x, tolerance):
 
 def test_a_cap_is_kept_and_copies_are_left_out():
     copies = np.repeat(np.random.default_rng(1).normal(size=(7, 2)), 20, axis=0)
-    chosen, _ = choose_pivots(KERNEL, copies, np.random.default_rng(0), tolerance=0.0, cap=50)
+    chosen, _ = choose_pivots(
+        KERNEL, copies, np.random.default_rng(0), tolerance=0.0, cap=50
+    )
     assert len(np.unique(copies[chosen], axis=0)) == len(chosen) == 7
     wide = np.random.default_rng(1).normal(size=(300, 2)) * 50
-    assert len(choose_pivots(KERNEL, wide, np.random.default_rng(0), tolerance=0.0, cap=50)[0]) == 50
+    assert (
+        len(choose_pivots(KERNEL, wide, np.random.default_rng(0), tolerance=0.0, cap=50)[0])
+        == 50
+    )
 
 
 def test_scales_are_the_kernel_at_each_bandwidth_less_its_mean(x):
@@ -70,7 +77,9 @@ def test_scales_are_the_kernel_at_each_bandwidth_less_its_mean(x):
 def test_levels_multiply():
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.normal(size=50), rng.integers(0, 3, 50)])
-    kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0,)), OnColumns(Categorical(0.5), (1,))))
+    kernel = CovariateKernel(
+        (OnColumns(Gaussian(1.0), (0,)), OnColumns(Categorical(0.5), (1,)))
+    )
     made = single_locations(kernel, 0.5, x[:4])
     wanted = oracle.gram(x[:, :1], x[:4, :1], oracle.gaussian, 0.5) * np.where(
         x[:, 1:] == x[:4, 1], 1.0, 0.5
@@ -95,7 +104,9 @@ def test_ties_share_their_middle_rank_and_points_come_back():
     units = XUnits.of(x, [Column("x")], "ranks")
     np.testing.assert_allclose(units.apply(x)[:, 0], norm.ppf([0.25, 0.25, 0.625, 0.875]))
     np.testing.assert_allclose(units.apply(units.apply(x), back=True), x)
-    np.testing.assert_allclose(units.apply(np.array([[-99.0], [99.0]]))[:, 0], norm.ppf([0.25, 0.875]))
+    np.testing.assert_allclose(
+        units.apply(np.array([[-99.0], [99.0]]))[:, 0], norm.ppf([0.25, 0.875])
+    )
 
 
 def test_single_columns_are_centred_functions_of_the_column(x):
@@ -122,7 +133,9 @@ def test_levels_and_pairs(x):
 
 
 def test_turning_is_linear(x):
-    several = scales(KERNEL, (1.0, 0.25), x, np.random.default_rng(0), precision=1e-3, cap=30)
+    several = scales(
+        KERNEL, (1.0, 0.25), x, np.random.default_rng(0), precision=1e-3, cap=30
+    )
     features = Features((several, ones(), Maker.single("more", lambda x: x**2, range(2))))
     np.testing.assert_allclose(
         features.turn(features.raw(x).sum(axis=0)[None])[0],
@@ -130,7 +143,13 @@ def test_turning_is_linear(x):
         rtol=1e-3,
         atol=1e-2,
     )
-    assert [block.family for block in features.blocks] == ["x", "x", "constant", "more", "more"]
+    assert [block.family for block in features.blocks] == [
+        "x",
+        "x",
+        "constant",
+        "more",
+        "more",
+    ]
     assert features.family("constant", "more") == slice(2, 5)
 
 

@@ -9,9 +9,13 @@ from condgof.stein._matrix import SteinOperator
 
 
 def matrices(kernel_x, kernel_y, x, y, s):
-    operator = SteinOperator.of(x, y, s, CovariateKernel((OnColumns(kernel_x, (0, 1)),)), kernel_y)
+    operator = SteinOperator.of(
+        x, y, s, CovariateKernel((OnColumns(kernel_x, (0, 1)),)), kernel_y
+    )
     k = oracle.gram(x, x, oracle.KERNELS[type(kernel_x).__name__], kernel_x.sigma)
-    return operator, k * oracle.stein_h(y, s, oracle.KERNELS[type(kernel_y).__name__], kernel_y.sigma)
+    return operator, k * oracle.stein_h(
+        y, s, oracle.KERNELS[type(kernel_y).__name__], kernel_y.sigma
+    )
 
 
 @pytest.fixture
@@ -19,13 +23,17 @@ def sample(rng):
     return rng.normal(size=(20, 2)), rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
 
 
-@pytest.mark.parametrize("kernel_x", [Gaussian(1.3), IMQ(1.3), Matern52(1.3), Matern12(1.3)])
+@pytest.mark.parametrize(
+    "kernel_x", [Gaussian(1.3), IMQ(1.3), Matern52(1.3), Matern12(1.3)]
+)
 @pytest.mark.parametrize("kernel_y", [Gaussian(0.8), IMQ(0.8), Matern52(0.8)])
 def test_diag_rows_and_blocks(kernel_x, kernel_y, sample):
     operator, wanted = matrices(kernel_x, kernel_y, *sample)
     np.testing.assert_allclose(operator.diag(), np.diag(wanted), rtol=1e-12)
     index = np.array([3, 0, 17])
-    np.testing.assert_allclose(operator.block(index, slice(None)), wanted[index], rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(
+        operator.block(index, slice(None)), wanted[index], rtol=1e-10, atol=1e-13
+    )
     got = operator.block(slice(2, 9), slice(5, 20))
     np.testing.assert_allclose(got, wanted[2:9, 5:20], rtol=1e-10, atol=1e-13)
 

@@ -14,10 +14,18 @@ from condgof.stein._sum import PIECE, Panel, Piece, Plan, Unit, gather, gather_u
 
 def make_plan():
     features = Features(
-        (Maker("x", lambda x: x, (0,), (2,)), ones(), Maker.single("single", lambda x: x**2, range(2)))
+        (
+            Maker("x", lambda x: x, (0,), (2,)),
+            ones(),
+            Maker.single("single", lambda x: x**2, range(2)),
+        )
     )
     evidence = NormalEvidence.at((4.0, 1.0), 1)
-    return Plan(features, evidence, (Panel(slice(0, 2), slice(0, 3)), Panel(slice(1, 4), slice(1, 8))))
+    return Plan(
+        features,
+        evidence,
+        (Panel(slice(0, 2), slice(0, 3)), Panel(slice(1, 4), slice(1, 8))),
+    )
 
 
 def sample(n, seed=0):
@@ -29,9 +37,14 @@ def sample(n, seed=0):
 def dense(plan, rows):
     """Σ_i F_i ξ_i squared, and its diagonal, of each statistic, by its blocks."""
     f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
-    whole = [np.square(f[:, a.columns].T @ xi[:, b.columns]).sum() for a, b in plan.statistics]
+    whole = [
+        np.square(f[:, a.columns].T @ xi[:, b.columns]).sum() for a, b in plan.statistics
+    ]
     own = [
-        sum(np.square(f[i, a.columns]).sum() * np.square(xi[i, b.columns]).sum() for i in range(len(f)))
+        sum(
+            np.square(f[i, a.columns]).sum() * np.square(xi[i, b.columns]).sum()
+            for i in range(len(f))
+        )
         for a, b in plan.statistics
     ]
     return np.array(whole), np.array(own)
@@ -53,7 +66,13 @@ def test_squares_and_the_diagonal():
 def test_a_pass_over_pieces(n):
     plan, rows = make_plan(), sample(n)
     found = gather(
-        plan, rows, n, lambda z: np.sort(np.abs(z[:, 0]))[::-1][:5], 5, Seed.of(0), as_engine(2)
+        plan,
+        rows,
+        n,
+        lambda z: np.sort(np.abs(z[:, 0]))[::-1][:5],
+        5,
+        Seed.of(0),
+        as_engine(2),
     )
     f, xi = plan.features.of(rows.x).astype(float), plan.evidence.of(rows.y).astype(float)
     for total, cut in zip(found[0], plan.cuts, strict=True):
@@ -72,7 +91,8 @@ def test_single_precision_keeps_a_millionth_of_a_null_standard_deviation():
     for total, cut in zip(found[0], plan.cuts, strict=True):
         wanted = f[:, cut.x].T @ xi[:, cut.y]
         deviation = np.sqrt(
-            np.square(f[:, cut.x]).sum(axis=0)[:, None] * np.square(xi[:, cut.y]).mean(axis=0)
+            np.square(f[:, cut.x]).sum(axis=0)[:, None]
+            * np.square(xi[:, cut.y]).mean(axis=0)
         )
         assert np.abs((total - wanted) / deviation).max() < 2e-6
 
@@ -80,7 +100,8 @@ def test_single_precision_keeps_a_millionth_of_a_null_standard_deviation():
 def test_the_same_bits_on_any_number_of_threads():
     plan, rows = make_plan(), sample(5 * PIECE)
     made = [
-        gather(plan, rows, rows.total, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(k)) for k in (1, 3)
+        gather(plan, rows, rows.total, lambda z: z[:1, 0], 1, Seed.of(0), as_engine(k))
+        for k in (1, 3)
     ]
     for one, other in zip(made[0][0], made[1][0], strict=True):
         np.testing.assert_array_equal(one, other)
@@ -120,15 +141,21 @@ def test_rows_with_a_minus_are_taken_off_their_unit_and_counted_in_the_totals(le
     plan, rows = make_plan(), sample(400)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], 400)
     starts = np.arange(0, 400, length)
-    units = gather_units(plan, rows, lambda _: [Unit(0, slice(None), length, signs)], as_engine(1))
+    units = gather_units(
+        plan, rows, lambda _: [Unit(0, slice(None), length, signs)], as_engine(1)
+    )
     f, xi = plan.features.of(rows.x), plan.evidence.of(rows.y)
     own = np.stack([dense(plan, rows.take(slice(i, i + length), i))[1] for i in starts])
     np.testing.assert_allclose(units.own, own, rtol=1e-4, atol=1e-6)
     assert units.counts.tolist() == np.diff([*starts, 400]).tolist()
     for sums, total, cut in zip(units.sums, units.totals, plan.cuts, strict=True):
-        np.testing.assert_allclose(total, f[:, cut.x].T @ xi[:, cut.y], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            total, f[:, cut.x].T @ xi[:, cut.y], rtol=1e-9, atol=1e-9
+        )
         signed = (f[:, cut.x] * signs[:, None])[:, :, None] * xi[:, None, cut.y]
-        np.testing.assert_allclose(sums, np.add.reduceat(signed, starts), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            sums, np.add.reduceat(signed, starts), rtol=1e-5, atol=1e-5
+        )
 
 
 def test_sums_in_single_precision_are_added_up_in_double(monkeypatch):

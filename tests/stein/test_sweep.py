@@ -86,4 +86,6 @@ def test_overflow_is_an_error_not_a_nan():
     kernel = CovariateKernel((OnColumns(Gaussian(1.0), (0,)),))
     operator = SteinOperator.of(x, x, np.full((10, 1), 1e200), kernel, Gaussian(1.0))
     with pytest.raises(NumericalError, match="overflow"):
-        sweep(operator, lambda start, stop: np.ones((stop - start, 2)), 2, engine=Threads(1))
+        sweep(
+            operator, lambda start, stop: np.ones((stop - start, 2)), 2, engine=Threads(1)
+        )

@@ -95,7 +95,11 @@ def test_it_travels():
         ((MODEL, X, "shift", np.nan), InputError, "must be a number"),
         ((MODEL, X, "scale", 0), InputError, "must be above 0"),
         ((MODEL, X[:0], "shift", 1), ShapeError, "no rows"),
-        (((np.zeros(3), np.ones(3)), X, "shift", 1), ShapeError, "3 rows and the sample has 200"),
+        (
+            ((np.zeros(3), np.ones(3)), X, "shift", 1),
+            ShapeError,
+            "3 rows and the sample has 200",
+        ),
         (
             (cg.from_score(lambda y, x: -y), X, "shift", 1),
             UnsupportedModelError,

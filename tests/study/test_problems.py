@@ -55,7 +55,9 @@ def test_the_four_illustrations():
     for name in ("qgm-1d", "qgm-1d-uniform"):
         assert moments(problem(name).p, at)[0] == pytest.approx([0.5, 3.0])
         assert moments(problem(name).r, at)[0] == pytest.approx([0.4, 2.6])
-    assert moments(problem("hgm-1d").p, at)[1] == pytest.approx([9, 1 + 8 * np.exp(-1 / 0.18)])
+    assert moments(problem("hgm-1d").p, at)[1] == pytest.approx(
+        [9, 1 + 8 * np.exp(-1 / 0.18)]
+    )
     x, _ = problem("qgm-1d").draw(5000, np.random.default_rng(0))
     assert x.mean() == pytest.approx(2, abs=0.1)
     x, _ = problem("qgm-1d-uniform").draw(5000, np.random.default_rng(0))
@@ -71,7 +73,8 @@ def test_engel():
     income, food = load_engel()
     assert income.shape == food.shape == (235,)
     assert (food < income).all()
-    # The sums of the file as it came: a guard against its being changed, not a check of its source.
+    # The sums of the file as it came: a guard against its being changed, not a check of its
+    # source.
     assert income.sum() == pytest.approx(230881.2, abs=0.1)
     assert food.sum() == pytest.approx(146675.3, abs=0.1)
 

@@ -39,7 +39,9 @@ def numbers(study):
 def test_all_methods_see_the_same_samples_and_have_their_own_rng():
     found = numbers(run())
     for problem, n, trial in itertools.product(("qgm", "lgm"), (10, 20), range(4)):
-        one, two = (found[Trial(problem, n, method, trial)] for method in ("quick", "other"))
+        one, two = (
+            found[Trial(problem, n, method, trial)] for method in ("quick", "other")
+        )
         assert one[1] == two[1]
         assert one[0] != two[0]
     assert len({statistic for _, statistic in found.values()}) == len(found) / 2
@@ -65,8 +67,13 @@ def test_processes_give_what_one_process_gives(tmp_path):
         cg.models.Normal(mean=lambda x: x[:, 0], std=1.1),
         lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False,
     )  # fmt: skip
-    methods = {"kcsd": "kcsd", "mine": lambda model, x, y, **k: cg.kcsd(model, x, y, n_boot=50, **k)}
-    studies = [run_study([case, "hgm"], methods, 30, trials=3, engine=count) for count in (1, 2)]
+    methods = {
+        "kcsd": "kcsd",
+        "mine": lambda model, x, y, **k: cg.kcsd(model, x, y, n_boot=50, **k),
+    }
+    studies = [
+        run_study([case, "hgm"], methods, 30, trials=3, engine=count) for count in (1, 2)
+    ]
     assert numbers(studies[0]) == numbers(studies[1])
 
 
@@ -146,14 +153,19 @@ def test_what_a_trial_leaves_on_disk(tmp_path):
 def shifted(name, by):
     line = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)
     moved = cg.models.Normal(mean=lambda x: x[:, 0] + by, std=1.0)
-    return Problem(name, name, line, moved, lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False)
+    return Problem(
+        name, name, line, moved, lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"rng": 1}, "its seed was 0, and is 1 now"),
-        ({"problems": [shifted("mine", 0.2)]}, "its problem 'mine' was [0-9a-f]+, and is [0-9a-f]+ now"),
+        (
+            {"problems": [shifted("mine", 0.2)]},
+            "its problem 'mine' was [0-9a-f]+, and is [0-9a-f]+ now",
+        ),
         (
             {"methods": {"quick": functools.partial(quick, k=1)}},
             "its method 'quick' was .*quick, and is .*quick\\(k=1\\) now",
@@ -161,21 +173,30 @@ def shifted(name, by):
     ],
 )
 def test_options_that_would_change_results_are_refused(tmp_path, options, words):
-    first = {"problems": [shifted("mine", 0.1)], "methods": {"quick": quick}, "n": 10, "out": tmp_path}
+    first = {
+        "problems": [shifted("mine", 0.1)],
+        "methods": {"quick": quick},
+        "n": 10,
+        "out": tmp_path,
+    }
     run(**first)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(StudyError, match=words) as caught:
         run(**{**first, **options})
     assert "Go on with its own options, or use another folder" in str(caught.value)
     before.pop(".lock")
-    assert before == {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name != ".lock"}
+    assert before == {
+        p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name != ".lock"
+    }
     run(**first, trials=5)
 
 
 def test_another_version_is_refused(tmp_path, monkeypatch):
     run(out=tmp_path)
     monkeypatch.setattr(cg, "__version__", "99.0")
-    with pytest.raises(StudyError, match=r"its version of condgof was 0.*, and is 99.0 now"):
+    with pytest.raises(
+        StudyError, match=r"its version of condgof was 0.*, and is 99.0 now"
+    ):
         run(out=tmp_path)
 
 
@@ -196,7 +217,9 @@ def test_one_process_at_a_time(tmp_path):
 
     def second(model, x, y, *, rng, engine):
         if not seen:
-            with pytest.raises(InUseError, match=r"is in use by another process") as refused:
+            with pytest.raises(
+                InUseError, match=r"is in use by another process"
+            ) as refused:
                 run(out=tmp_path)
             seen.append(refused)
         return quick(model, x, y, rng=rng, engine=engine)
@@ -224,7 +247,9 @@ def test_trials_that_fail_are_counted_and_not_fatal(tmp_path):
     assert f"{row.failed} failed" in str(study)
     broken["on"] = False
     before = (tmp_path / "trials.jsonl").read_bytes()
-    assert run(**options, out=tmp_path).table()[0].failed == 0  # they are tried again, and no others
+    assert (
+        run(**options, out=tmp_path).table()[0].failed == 0
+    )  # they are tried again, and no others
     lines = (tmp_path / "trials.jsonl").read_bytes().removeprefix(before).splitlines()
     assert len(lines) == row.failed
 
@@ -261,7 +286,10 @@ def test_users_problems_and_methods_by_address(tmp_path, monkeypatch):
         "    return cg.kcsd(model, x, y, n_boot=99, rng=rng, engine=engine)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    options = {"problems": ["my_problems:easy", "my_problems:true"], "methods": ["my_problems:test"]}
+    options = {
+        "problems": ["my_problems:easy", "my_problems:true"],
+        "methods": ["my_problems:test"],
+    }
     one, two = (run_study(**options, n=60, trials=4, engine=count) for count in (1, 2))
     assert numbers(one) == numbers(two)
     assert [(row.problem, row.method) for row in one.table()] == [
@@ -312,7 +340,9 @@ def test_bad_options(option, words):
 
 def test_a_problem_that_cannot_be_drawn_from():
     case = Problem("bad", "Bad", None, None, lambda n, rng: 1 / 0, 1, 1, False)
-    with pytest.raises(InputError, match="No sample can be drawn from the problem 'bad': ZeroDivision"):
+    with pytest.raises(
+        InputError, match="No sample can be drawn from the problem 'bad': ZeroDivision"
+    ):
         run(case)
 
 
@@ -324,7 +354,9 @@ def test_observations_outside_the_support_refute_the_model(tmp_path):
     )  # fmt: skip
     few = functools.partial(cg.kcsd, n_boot=19)
     for _ in range(2):  # the second time from the folder
-        study = run_study([wrong], {"kcsd": cg.kcsd, "few": few}, 30, trials=3, engine=1, out=tmp_path)
+        study = run_study(
+            [wrong], {"kcsd": cg.kcsd, "few": few}, 30, trials=3, engine=1, out=tmp_path
+        )
         assert not study.failures()
         assert len(study.refuted()) == 6
         assert "outside the support" in study.refuted()[0].note
@@ -335,7 +367,11 @@ def test_observations_outside_the_support_refute_the_model(tmp_path):
 
 def test_the_bundled_study():
     income, food, models = engel_study()
-    assert (len(income), len(food), list(models)) == (117, 117, ["constant spread", "growing spread"])
+    assert (len(income), len(food), list(models)) == (
+        117,
+        117,
+        ["constant spread", "growing spread"],
+    )
     assert [csv_cell("=1+1"), csv_cell(-1.5)] == ["'=1+1", -1.5]
 
 

@@ -17,7 +17,9 @@ def case():
 
 
 def echo(model, x, y, *, rng, engine):
-    return cg.GofResult(statistic=float(y.sum()), pvalue=(rng % 100 + 1) / 101, method="echo", n=len(y))
+    return cg.GofResult(
+        statistic=float(y.sum()), pvalue=(rng % 100 + 1) / 101, method="echo", n=len(y)
+    )
 
 
 @pytest.fixture
@@ -26,7 +28,9 @@ def run(capsys):
 
     def runs(case, out):
         study = run_study(case, echo, 5, trials=3, out=out, engine=1)
-        return study, [line for line in capsys.readouterr().err.splitlines() if "condgof: " in line]
+        return study, [
+            line for line in capsys.readouterr().err.splitlines() if "condgof: " in line
+        ]
 
     return runs
 

@@ -15,7 +15,9 @@ from condgof.study._study import Outcome, Row, Study, Topic, Trial
 def test_intervals_are_those_of_scipy(trials):
     for successes in {0, 1, trials // 3, trials - 1, trials}:
         exact = binomtest(successes, trials).proportion_ci(method="exact")
-        assert share_interval(successes, trials) == pytest.approx((exact.low, exact.high), abs=1e-12)
+        assert share_interval(successes, trials) == pytest.approx(
+            (exact.low, exact.high), abs=1e-12
+        )
 
 
 def test_no_trials_say_nothing():
@@ -30,11 +32,21 @@ def test_rows():
 @pytest.fixture
 def study():
     outcomes = {}
-    for n, method, trial in [(n, m, t) for n in (10, 20) for m in ("kcsd", "a|b") for t in range(4)]:
+    for n, method, trial in [
+        (n, m, t) for n in (10, 20) for m in ("kcsd", "a|b") for t in range(4)
+    ]:
         at = Trial("p", n, method, trial)
-        outcomes[at] = Outcome(at, None if trial == 3 and n == 20 else 0.02 * trial, 1.0, 0.5)
+        outcomes[at] = Outcome(
+            at, None if trial == 3 and n == 20 else 0.02 * trial, 1.0, 0.5
+        )
     return Study(
-        (Topic("p", "A *problem*", True),), {"p": (10, 20)}, ("kcsd", "a|b"), 4, 0.05, 0, outcomes
+        (Topic("p", "A *problem*", True),),
+        {"p": (10, 20)},
+        ("kcsd", "a|b"),
+        4,
+        0.05,
+        0,
+        outcomes,
     )
 
 
@@ -44,7 +56,11 @@ def test_all_forms_have_the_same_numbers(study):
     plain = json.loads(json.dumps(study.to_dict()))
     assert plain["problems"] == {"p": {"title": "A *problem*", "h0": True}}
     for row, line, entry in zip(rows, read, plain["table"], strict=True):
-        assert (line["method"], int(line["n"]), int(line["rejections"])) == (row.method, row.n, 3)
+        assert (line["method"], int(line["n"]), int(line["rejections"])) == (
+            row.method,
+            row.n,
+            3,
+        )
         assert float(line["low"]) == pytest.approx(row.low, abs=1e-5)
         assert entry["high"] == pytest.approx(row.high, abs=1e-6)
         assert f"{row.rate:.3f} ({row.low:.3f} to {row.high:.3f}" in str(study)

@@ -56,11 +56,15 @@ def draw_gallery(spots, model=None):
     for ax, spot in zip(axes.flat, spots, strict=False):
         if model is None:
             image = _draw_residuals(ax, spot)
-            ax.set_title(f"{_signed(spot.criterion)}, mean square {spot.misfit:.1f}", fontsize=8)
+            ax.set_title(
+                f"{_signed(spot.criterion)}, mean square {spot.misfit:.1f}", fontsize=8
+            )
         else:
             _draw_points(ax, spot, size=2.2)
             _draw_density(ax, model, spot, thick=1.0)
-            ax.set_title(f"{_signed(spot.criterion)}  ({len(spot.dropoffs)} trips)", fontsize=9)
+            ax.set_title(
+                f"{_signed(spot.criterion)}  ({len(spot.dropoffs)} trips)", fontsize=9
+            )
         _crop(ax)
     if model is None:
         figure.colorbar(image, ax=axes, shrink=0.5, label=RESIDUALS, extend="both")
@@ -108,7 +112,9 @@ def _draw_density(ax, model, spot, thick=1.3):
     levels = np.unique([falling[np.searchsorted(mass, share)] for share in SHARES])
     widths = np.linspace(0.4 * thick, thick, len(levels))
     cells = density.reshape(len(latitudes), -1)
-    ax.contour(longitudes, latitudes, cells, levels=levels, colors="black", linewidths=widths)
+    ax.contour(
+        longitudes, latitudes, cells, levels=levels, colors="black", linewidths=widths
+    )
     ax.plot(*spot.at, "^", ms=9, color="#AA4499", mec="white")
     _frame(ax)
 
@@ -126,7 +132,13 @@ def _draw_map(ax, grid, values, colours, low=None, high=None):
     cells = np.full(grid.inside.shape, np.nan)
     cells[grid.inside] = values
     image = ax.pcolormesh(
-        grid.longitudes, grid.latitudes, cells, cmap=colours, vmin=low, vmax=high, shading="nearest"
+        grid.longitudes,
+        grid.latitudes,
+        cells,
+        cmap=colours,
+        vmin=low,
+        vmax=high,
+        shading="nearest",
     )
     _frame(ax)
     return image

@@ -1,7 +1,8 @@
 """How wrong a mixture model of drop-offs is: tests, effects by zone, maps, and plain counts beside them.
 
-Everything is on normal scores u of the drop-offs, (n, 2), which are independent standard normals
-where the model is right (and whose score is −u); KCSD and the paper's map also in degrees.
+Everything is on normal scores u of the drop-offs, (n, 2), which are independent standard
+normals where the model is right (and whose score is −u); KCSD and the paper's map also in
+degrees.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from scipy.special import ndtr
 import condgof as cg
 from trips import EAST, NORTH, SOUTH, WEST, Trips
 
-#: Downtown is south of this latitude (about 39th Street), which had no power after Hurricane Sandy.
+#: Downtown is south of this latitude (about 39th Street), which had no power after
+#: Hurricane Sandy.
 DOWNTOWN = 40.75
 #: Pick-ups by latitude.
 ZONES = {
@@ -68,7 +70,9 @@ class Effect:
     @classmethod
     def of(cls, x, u, kernels):
         """Compute it from all pairs of rows of x and u, (n, 2)."""
-        means = pair_sums(u, kernels.u, np.ones((len(u), 1)), (x, kernels.x))[:, 0] / (len(u) - 1)
+        means = pair_sums(u, kernels.u, np.ones((len(u), 1)), (x, kernels.x))[:, 0] / (
+            len(u) - 1
+        )
         value, half = means.mean(), 1.96 * 2.0 * means.std(ddof=1) / np.sqrt(len(u))
         return cls(float(value), float(value - half), float(value + half))
 
@@ -89,20 +93,26 @@ class Occasion:
         """Test the model on some trips."""
         x, y = trips.pickup, trips.dropoff
         u, on_x = model(x).normal_scores(y), cg.Gaussian(kernels.x)
-        degrees = cg.kcsd(model, x, y, kernel_x=on_x, kernel_y=cg.Gaussian(kernels.y), rng=0)
+        degrees = cg.kcsd(
+            model, x, y, kernel_x=on_x, kernel_y=cg.Gaussian(kernels.y), rng=0
+        )
         on_u = cg.Gaussian(kernels.u)
         normal = cg.kcsd(cg.from_scores(-u), x, u, kernel_x=on_x, kernel_y=on_u, rng=0)
         return cls(name, trips, u, degrees, normal, Effect.of(x, u, kernels))
 
     def deviations(self):
         """Return both statistics in standard deviations of their null distributions."""
-        return [float(r.statistic / r.null_distribution.std()) for r in (self.degrees, self.normal)]
+        return [
+            float(r.statistic / r.null_distribution.std())
+            for r in (self.degrees, self.normal)
+        ]
 
     def zones(self, model, kernels):
         """Look at the zones one by one; those with fewer than 30 trips are left out.
 
-        `shift` are the means of both normal scores (to the east, and to the north given the longitude);
-        `south` the share of drop-offs south of 40.75, and `expected` the model's, from these pick-ups.
+        `shift` are the means of both normal scores (to the east, and to the north given the
+        longitude); `south` the share of drop-offs south of 40.75, and `expected` the
+        model's, from these pick-ups.
         """
         found = []
         for name, (low, high) in ZONES.items():
@@ -122,8 +132,8 @@ class Occasion:
 def pair_sums(u, bandwidth, weights, covariates=None, block=1000):
     """Return Σ_{j≠i} k(x_i, x_j) h(u_i, u_j) w_j for weights (n, m), (n, m).
 
-    h is the Stein kernel of N(0, I) with a Gaussian kernel; k a Gaussian kernel of ``covariates``
-    (x (n, 2) and its bandwidth), or 1.
+    h is the Stein kernel of N(0, I) with a Gaussian kernel; k a Gaussian kernel of
+    ``covariates`` (x (n, 2) and its bandwidth), or 1.
     """
     n, s2 = len(u), bandwidth**2
     sums = np.empty(weights.shape)
@@ -142,7 +152,9 @@ def pair_sums(u, bandwidth, weights, covariates=None, block=1000):
 def share_south(model, trips, latitude):
     """Return the share of drop-offs south of a latitude: observed, and expected, Σ_c π_c Φ(z_c)."""
     weights, means, stds = model.parts(trips.pickup)
-    expected = (weights * ndtr((latitude - means[:, :, 1]) / stds[:, :, 1])).sum(axis=1).mean()
+    expected = (
+        (weights * ndtr((latitude - means[:, :, 1]) / stds[:, :, 1])).sum(axis=1).mean()
+    )
     return float((trips.dropoff[:, 1] < latitude).mean()), float(expected)
 
 
@@ -159,7 +171,9 @@ class Grid:
         """Lay cells over points with at least so many trips within so many kilometres."""
         lines = lines_of_map(columns)
         points = np.stack(np.meshgrid(*lines), axis=-1) * KILOMETRES
-        counts = cKDTree(trips.pickup * KILOMETRES).query_ball_point(points, radius, return_length=True)
+        counts = cKDTree(trips.pickup * KILOMETRES).query_ball_point(
+            points, radius, return_length=True
+        )
         return cls(*lines, counts >= least)
 
     @property
@@ -178,15 +192,18 @@ def normal_map(occasion, at, kernels):
     """Return the local power criterion of normal scores at single locations (m, 2)."""
     on = {"kernel_x": cg.Gaussian(LOCAL), "kernel_y": cg.Gaussian(kernels.u)}
     u = occasion.u
-    return cg.power_criterion(cg.from_scores(-u), occasion.trips.pickup, u, at=at, rng=0, **on)
+    return cg.power_criterion(
+        cg.from_scores(-u), occasion.trips.pickup, u, at=at, rng=0, **on
+    )
 
 
 def local_effects(occasion, at, kernels, most=7000):
     """Return D̂ of the trips around each location (m, 2): how wrong the model is there.
 
-    Pairs of trips count with the product of their weights, k(x_i, v)k(x_j, v), and the sum is divided by
-    that of the weights. So it does not grow with the number of trips around v, as the criterion does;
-    where they are few, it is noisy. Of more than `most` trips, so many are drawn.
+    Pairs of trips count with the product of their weights, k(x_i, v)k(x_j, v), and the sum
+    is divided by that of the weights. So it does not grow with the number of trips around
+    v, as the criterion does; where they are few, it is noisy. Of more than `most` trips, so
+    many are drawn.
     """
     rows = np.random.default_rng(0).permutation(len(occasion.u))[:most]
     near = around(at, occasion.trips.pickup[rows]).T
@@ -204,8 +221,8 @@ def local_means(occasion, at):
 class Spot:
     """A pick-up point: the local criterion, drop-offs from nearby (m, 2), and what plain counts say.
 
-    `residuals` are drop-offs in cells of the map less what the model expects, in standard errors;
-    `misfit` is their mean square, about 1 where the model is right.
+    `residuals` are drop-offs in cells of the map less what the model expects, in standard
+    errors; `misfit` is their mean square, about 1 where the model is right.
     """
 
     at: np.ndarray
@@ -238,7 +255,8 @@ class CellCounts:
         self.pickup = trips.pickup
         self.weights, means, stds = model.parts(trips.pickup)
         lines = lines_of_map(columns + 1)
-        # Probabilities of columns and rows under each component, (n, C, columns) and (n, C, rows).
+        # Probabilities of columns and rows under each component, (n, C, columns) and (n, C,
+        # rows).
         self.east, self.north = (
             np.diff(ndtr((line - means[:, :, i, None]) / stds[:, :, i, None]), axis=2)
             for i, line in enumerate(lines)

@@ -55,7 +55,9 @@ class Trips:
 
     def outside(self, start, end):
         """Keep the trips that did not begin from `start` until before `end`, or at no known time."""
-        return self.take(~((self.time >= np.datetime64(start)) & (self.time < np.datetime64(end))))
+        return self.take(
+            ~((self.time >= np.datetime64(start)) & (self.time < np.datetime64(end)))
+        )
 
     def hour_of_week(self):
         """Return the hour of the week (0 is Monday, midnight to one); −1 where it is not known."""
@@ -68,9 +70,13 @@ class Trips:
         known = self.time[~np.isnat(self.time)]
         if not known.size:
             return None
-        first, last = (day.astype("datetime64[D]").item() for day in (known.min(), known.max()))
+        first, last = (
+            day.astype("datetime64[D]").item() for day in (known.min(), known.max())
+        )
         days = (last - first).days < 25  # otherwise months say it
-        start, end = (f"{day.day} {day:%B %Y}" if days else f"{day:%B %Y}" for day in (first, last))
+        start, end = (
+            f"{day.day} {day:%B %Y}" if days else f"{day:%B %Y}" for day in (first, last)
+        )
         if start == end:
             return end
         if days and (first.year, first.month) == (last.year, last.month):
@@ -78,7 +84,9 @@ class Trips:
         return f"{start.removesuffix(f' {last.year}')} to {end}"
 
     def _ends(self):
-        whole = np.round(np.column_stack([self.pickup, self.dropoff]) * 1e6).astype(np.int64)
+        whole = np.round(np.column_stack([self.pickup, self.dropoff]) * 1e6).astype(
+            np.int64
+        )
         return np.ascontiguousarray(whole).view("V32")[:, 0]
 
 
@@ -91,15 +99,20 @@ def join(several):
 def match_hours(first, second, seed=0):
     """Draw from two sets of trips as many as possible with the same number in each hour of the week.
 
-    Without this, trips of a night and of all hours would be compared, and the night itself be found.
+    Without this, trips of a night and of all hours would be compared, and the night itself
+    be found.
     """
     rng, chosen = np.random.default_rng(seed), ([], [])
     for hour in range(7 * 24):
-        rows = [rng.permutation(np.flatnonzero(t.hour_of_week() == hour)) for t in (first, second)]
+        rows = [
+            rng.permutation(np.flatnonzero(t.hour_of_week() == hour))
+            for t in (first, second)
+        ]
         for kept, some in zip(chosen, rows, strict=True):
             kept.append(some[: min(map(len, rows))])
     return tuple(
-        t.take(np.sort(np.concatenate(c))) for t, c in zip((first, second), chosen, strict=True)
+        t.take(np.sort(np.concatenate(c)))
+        for t, c in zip((first, second), chosen, strict=True)
     )
 
 
@@ -120,17 +133,26 @@ def read_trips(path):
             table = parquet.read_table(path)
         except pa.ArrowInvalid as error:
             raise InputError(f"{path} is not a Parquet file ({error}).") from error
-    known = {name.strip().lower(): table.column(i) for i, name in enumerate(table.column_names)}
-    found = {key: next((known[n] for n in names if n in known), None) for key, names in NAMES.items()}
+    known = {
+        name.strip().lower(): table.column(i) for i, name in enumerate(table.column_names)
+    }
+    found = {
+        key: next((known[n] for n in names if n in known), None)
+        for key, names in NAMES.items()
+    }
     if found["time"] is None:
         found["time"] = pa.nulls(table.num_rows)
     for key, column in found.items():
         if column is None:
             raise InputError(
-                f"{path} has no column {NAMES[key][0]!r}. Trips need the coordinates of both ends, "
-                "which the city's files have until June 2016. "
-                f"Its columns: {', '.join(table.column_names)}."
+                f"{path} has no column {NAMES[key][0]!r}. Trips need the coordinates of"
+                " both ends, which the city's files have until June 2016. Its columns:"
+                f" {', '.join(table.column_names)}."
             )
-    time = found.pop("time").cast(pa.timestamp("s"), safe=False).to_numpy(zero_copy_only=False)
+    time = (
+        found.pop("time").cast(pa.timestamp("s"), safe=False).to_numpy(zero_copy_only=False)
+    )
     x1, x2, y1, y2 = (column.to_numpy().astype(float) for column in found.values())
-    return Trips(np.column_stack([x1, x2]), np.column_stack([y1, y2]), time.astype("datetime64[s]"))
+    return Trips(
+        np.column_stack([x1, x2]), np.column_stack([y1, y2]), time.astype("datetime64[s]")
+    )

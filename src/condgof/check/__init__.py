@@ -4,7 +4,16 @@ from condgof.check._check import check
 from condgof.check._comparison import Comparison, Pair, Ranking, Score, compare, rank
 from condgof.check._composite import composite
 from condgof.check._looked import Looked
-from condgof.check._record import Check, Condition, Effect, Finding, Interval, Power, Slice, Tolerance
+from condgof.check._record import (
+    Check,
+    Condition,
+    Effect,
+    Finding,
+    Interval,
+    Power,
+    Slice,
+    Tolerance,
+)
 from condgof.check._repair import Gain, Repair
 
 __all__ = [

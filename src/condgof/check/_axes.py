@@ -20,12 +20,14 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._record import Condition
 from condgof.sample import Column
 
-#: A column of more levels offers its largest ones; values of more characters are not named one by one.
+#: A column of more levels offers its largest ones; values of more characters are not named
+#: one by one.
 LEVELS, SHORT = 60, 8
-#: Whole numbers from here on are not all numbers of their own; predictions that differ by no more than
-#: this share of themselves are the same, but for rounding.
+#: Whole numbers from here on are not all numbers of their own; predictions that differ by
+#: no more than this share of themselves are the same, but for rounding.
 WHOLE, SAME = 2.0**53, 1e-9
-#: Bounds may be off by one part in so many of a bin; so many columns of 0 and 1 are a category.
+#: Bounds may be off by one part in so many of a bin; so many columns of 0 and 1 are a
+#: category.
 ROUND, DUMMIES = 4, 3
 #: Microseconds of a day, a minute, a second, and one.
 UNITS = (86_400_000_000, 60_000_000, 1_000_000, 1)
@@ -34,7 +36,8 @@ RESERVED = re.compile(
     "inf|Inf|sum|prod|min|max|abs|exp|expm1|log|log10|log1p|sqrt|floor|ceil|where|"
     "(?:arc)?(?:sin|cos|tan)h?|arctan2"
 )
-#: What can stand between backticks: words and numbers with marks between them, some in brackets.
+#: What can stand between backticks: words and numbers with marks between them, some in
+#: brackets.
 PART = r"(?:[^\W\d]\w*+|(?:0|[1-9]\d*+|(?<=\.)\d++)(?![.\w])|[ +*/%&,:;=<>.?$-])"
 QUOTABLE = re.compile(rf"(?:{PART}|\({PART}*+\)|\[{PART}*+\])+")
 
@@ -43,23 +46,26 @@ QUOTABLE = re.compile(rf"(?:{PART}|\({PART}*+\)|\[{PART}*+\])+")
 class Cut:
     """A column in bins; a slice is a range of them."""
 
-    #: The bin of each row, (n,), and the number of bins; the ranges that a slice may be, (A, 2): first
-    #: and last bin.
+    #: The bin of each row, (n,), and the number of bins; the ranges that a slice may be,
+    #: (A, 2): first and last bin.
     codes: IntArray
     count: int
     ranges: IntArray
-    #: The smallest and the largest value of each bin: numbers, microseconds, or positions of levels.
+    #: The smallest and the largest value of each bin: numbers, microseconds, or positions
+    #: of levels.
     low: AnyArray
     high: AnyArray
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    #: As `Check.frame` names it; of columns of 0 and 1 that are one category, how their names begin.
+    #: As `Check.frame` names it; of columns of 0 and 1 that are one category, how their
+    #: names begin.
     name: str
     #: "numbers", "integers", "dates", "levels", "ordered" or "two".
     kind: str
-    #: Numbers (n,): levels by position, dates as days since 1970; levels of the last three kinds.
+    #: Numbers (n,): levels by position, dates as days since 1970; levels of the last three
+    #: kinds.
     values: FloatArray
     levels: tuple[str, ...] | None = None
     #: Whether it is what the model predicts, not a column of x.
@@ -90,23 +96,36 @@ class Axis:
             # One bin a level, the largest ones, and one of all others if there are any.
             places = self.values.astype(np.int64)
             sizes = np.bincount(places, minlength=len(self.levels or ()))
-            named = np.sort(np.argsort(-sizes, kind="stable")[: min(LEVELS, np.count_nonzero(sizes))])
+            named = np.sort(
+                np.argsort(-sizes, kind="stable")[: min(LEVELS, np.count_nonzero(sizes))]
+            )
             numbers = np.full(len(sizes), len(named))
             numbers[named] = np.arange(len(named))
-            codes, ranges = numbers[places], np.repeat(np.arange(len(named))[:, None], 2, axis=1)
+            codes, ranges = (
+                numbers[places],
+                np.repeat(np.arange(len(named))[:, None], 2, axis=1),
+            )
             return Cut(codes, int(codes.max()) + 1, ranges, named, named)
         values: AnyArray = moments(self.values) if self.kind == "dates" else self.values
         ordered = np.sort(values)
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-        if len(starts) >= bins:  # more values than bins: the nearest place where values change
+        if (
+            len(starts) >= bins
+        ):  # more values than bins: the nearest place where values change
             wanted = len(values) * np.arange(1, bins) / bins
             after = np.searchsorted(starts, wanted).clip(1, len(starts) - 1)
             nearer = wanted - starts[after - 1] < starts[after] - wanted
             places = starts[after - nearer]
-            if self.kind == "numbers" and len(starts) >= ROUND * bins:  # near it, at a round number
+            if (
+                self.kind == "numbers" and len(starts) >= ROUND * bins
+            ):  # near it, at a round number
                 near, end = len(values) / (ROUND * bins), len(values) - 1
-                low, high = (ordered[np.clip(places + d, 0, end).astype(int)] for d in (-near, near))
-                places = np.searchsorted(ordered, list(map(_shortest, low, high, ordered[places])))
+                low, high = (
+                    ordered[np.clip(places + d, 0, end).astype(int)] for d in (-near, near)
+                )
+                places = np.searchsorted(
+                    ordered, list(map(_shortest, low, high, ordered[places]))
+                )
             starts = np.unique(places)
         codes = np.searchsorted(ordered[starts], values, side="right").astype(np.int64)
         count = len(starts) + 1
@@ -125,7 +144,8 @@ class Axis:
             words = f"{self.label} from {shown(levels[0])} to {shown(levels[-1])}"
             listed = ", ".join(map(literal, levels))
             return Condition(self.name, words, f"{quoted(self.name)} in [{listed}]")
-        # Whole numbers include both ends; other bounds lie between the values of neighbouring bins.
+        # Whole numbers include both ends; other bounds lie between the values of
+        # neighbouring bins.
         whole, lower, upper = self.kind == "integers", "", ""
         if first > 0:
             lower = digits(low) if whole else self._between(cut.high[first - 1], low)
@@ -141,7 +161,10 @@ class Axis:
             text = moment(int(value)) if self.kind == "dates" else digits(float(value))
             # A date equals no text, it is only compared with one.
             ends = self.within(text, text) if self.kind == "dates" else None
-            words, query = commas(text), ends.query if ends else f"{quoted(self.name)} == {text}"
+            words, query = (
+                commas(text),
+                ends.query if ends else f"{quoted(self.name)} == {text}",
+            )
         return Condition(self.name, f"{self.title} = {words}", query)
 
     def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
@@ -151,8 +174,12 @@ class Axis:
         if not upper:
             words = f"{self.title} ≥ {commas(lower)}"
         write = literal if self.kind == "dates" else str
-        ends = [f"{sign} {write(end)}" for sign, end in ((">=", lower), (below, upper)) if end]
-        return Condition(self.name, words, " and ".join(f"{quoted(self.name)} {end}" for end in ends))
+        ends = [
+            f"{sign} {write(end)}" for sign, end in ((">=", lower), (below, upper)) if end
+        ]
+        return Condition(
+            self.name, words, " and ".join(f"{quoted(self.name)} {end}" for end in ends)
+        )
 
     def _between(self, below: Any, above: Any) -> str:
         """Write the shortest bound b with below < b ≤ above."""
@@ -169,7 +196,9 @@ def _shortest(below: float, above: float, *values: float) -> float:
 
 
 def axes_of(
-    columns: Sequence[Column], x: FloatArray, predictions: Sequence[tuple[Column, FloatArray]] = ()
+    columns: Sequence[Column],
+    x: FloatArray,
+    predictions: Sequence[tuple[Column, FloatArray]] = (),
 ) -> tuple[Axis, ...]:
     """Return what slices can name: columns of x that vary, dummies as one category, and predictions."""
     names = unique_names([column.name for column in columns], ())
@@ -179,13 +208,19 @@ def axes_of(
         levels, dummies = tuple(members.values()), list(members)
         values = x[:, dummies] @ np.arange(1.0, len(members) + 1) - 1
         on, off = (
-            [f"{quoted(names[i])} == {bit if columns[i].boolean else int(bit)}" for i in members]
+            [
+                f"{quoted(names[i])} == {bit if columns[i].boolean else int(bit)}"
+                for i in members
+            ]
             for bit in (True, False)
         )
         if values.min() < 0:
             values[values < 0] = len(members)
             on.append(" and ".join(off))
-            levels = (*levels, "none of " + ", ".join([*levels[:3], *["…"] * (len(levels) > 3)]))
+            levels = (
+                *levels,
+                "none of " + ", ".join([*levels[:3], *["…"] * (len(levels) > 3)]),
+            )
         (name,) = unique_names([prefix], taken)
         taken.add(name)
         for i in members:
@@ -197,7 +232,9 @@ def axes_of(
     return tuple(axis for axis in axes if axis is not None)
 
 
-def axis_of(column: Column, values: FloatArray, name: str, predicted: bool = False) -> Axis | None:
+def axis_of(
+    column: Column, values: FloatArray, name: str, predicted: bool = False
+) -> Axis | None:
     """Return the axis of one column, which is `name` in `Check.frame`; None if it is constant."""
     low, high = values.min(), values.max()
     if high / 2 - low / 2 <= (SAME * max(abs(low), abs(high)) if predicted else 0.0):
@@ -219,14 +256,22 @@ def axis_of(column: Column, values: FloatArray, name: str, predicted: bool = Fal
     return Axis(name, kind, values, levels, predicted, column.name, queries, column.utc)
 
 
-def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str, dict[int, str]]]:
+def _categories(
+    columns: Sequence[Column], x: FloatArray
+) -> Iterator[tuple[str, dict[int, str]]]:
     """Find columns of 0 and 1 whose names begin alike and of which at most one is 1: their levels."""
     dummies = {
         i: column.name
         for i, column in enumerate(columns)
-        if column.kind == "numbers" and not np.any((x[:, i] != 0) & (x[:, i] != 1)) and np.ptp(x[:, i])
+        if column.kind == "numbers"
+        and not np.any((x[:, i] != 0) & (x[:, i] != 1))
+        and np.ptp(x[:, i])
     }
-    prefixes = {name[: at.start()] for name in dummies.values() for at in re.finditer(r"[_=.[]+", name)}
+    prefixes = {
+        name[: at.start()]
+        for name in dummies.values()
+        for at in re.finditer(r"[_=.[]+", name)
+    }
     # Of the same columns the longest prefix, and most columns first.
     prefix_of: dict[tuple[int, ...], str] = {}
     for prefix in sorted((prefix for prefix in prefixes if "[" not in prefix), key=len):
@@ -242,7 +287,9 @@ def _categories(columns: Sequence[Column], x: FloatArray) -> Iterator[tuple[str,
 
 def _suffix(name: str, prefix: str) -> str:
     """Return the level in the name of a column of 0 and 1; "" if it does not belong to the prefix."""
-    match = re.fullmatch(re.escape(prefix) + r"(?:\[(?:T\.)?(.+)\]|[_=.[]+(.+))", name, re.DOTALL)
+    match = re.fullmatch(
+        re.escape(prefix) + r"(?:\[(?:T\.)?(.+)\]|[_=.[]+(.+))", name, re.DOTALL
+    )
     return (match[1] or match[2]) if match else ""
 
 
@@ -266,7 +313,8 @@ def _safe(name: str) -> str:
     dunder = name.startswith("__") or name.endswith("__")
     if not dunder and QUOTABLE.fullmatch(name) and _seen(name).isidentifier():
         return name
-    # Marks that are put on letters are no part of a word to pandas, though they are to Python.
+    # Marks that are put on letters are no part of a word to pandas, though they are to
+    # Python.
     allowed = (re.match(r"\w", mark) and f"a{mark}".isidentifier() for mark in name)
     plain = "".join(mark if keep else "_" for mark, keep in zip(name, allowed, strict=True))
     plain = re.sub("_+", "_", plain).strip("_")
@@ -278,7 +326,9 @@ def _seen(name: str) -> str:
     """Return a name as `DataFrame.query` sees it."""
     if quoted(name) == name:
         return name
-    marks = {mark: f"_{tok_name[kind]}_" for mark, kind in tokenize.EXACT_TOKEN_TYPES.items()}
+    marks = {
+        mark: f"_{tok_name[kind]}_" for mark, kind in tokenize.EXACT_TOKEN_TYPES.items()
+    }
     marks |= {" ": "_", "?": "_QUESTIONMARK_", "$": "_DOLLARSIGN_"}
     return "BACKTICK_QUOTED_STRING_" + "".join(marks.get(mark, mark) for mark in name)
 
@@ -306,7 +356,9 @@ def moment(ticks: int) -> str:
 
 def shown(level: str) -> str:
     """Write a level, between quotes where it would not be seen as one."""
-    clear = level.strip() == level and level.isprintable() and level and " and " not in level
+    clear = (
+        level.strip() == level and level.isprintable() and level and " and " not in level
+    )
     return level if clear else literal(level)
 
 

@@ -48,7 +48,8 @@ class Score(Record):
     difference: float
     interval: tuple[float, float]
     pvalue: float
-    #: In how many rows each is infinite: what was observed had probability 0, or an interval no end.
+    #: In how many rows each is infinite: what was observed had probability 0, or an
+    #: interval no end.
     infinite: tuple[int, int] = (0, 0)
 
     @property
@@ -61,17 +62,28 @@ class Score(Record):
         """Say how much the first (sign 1), or the second model (−1), is higher or lower."""
         way = "lower" if sign * self.difference < 0 else "higher"
         sign = -sign if way == "lower" else sign
-        amount, span = sized(sign * self.difference, *sorted(sign * end for end in self.interval))
+        amount, span = sized(
+            sign * self.difference, *sorted(sign * end for end in self.interval)
+        )
         worse = ", which is worse" if self.difference and way != self.better else ""
         row = "" if self.key == STEIN else " a row"
         return f"{self.name} {amount} {way}{row} ({span}){worse}"
 
 
-def infinite_words(name: str, score: Measure | Score, count: int, n: int, observed: str) -> str:
+def infinite_words(
+    name: str, score: Measure | Score, count: int, n: int, observed: str
+) -> str:
     """Say why a score of a model is infinite: what it gave no probability to."""
     if score.key != "log":
-        return f"an interval of {name} has no end in {count:,} of {n:,} rows: its {score.name} is ∞"
-    what, rows = ("density", "rows") if observed == "rows" else ("probability", f"observed {observed}")
+        return (
+            f"an interval of {name} has no end in {count:,} of {n:,} rows: its {score.name}"
+            " is ∞"
+        )
+    what, rows = (
+        ("density", "rows")
+        if observed == "rows"
+        else ("probability", f"observed {observed}")
+    )
     return f"{name} gave {what} 0 to {count:,} of {n:,} {rows}: its log score is −∞"
 
 
@@ -98,8 +110,8 @@ class Compared(Shown):
 class Comparison(Compared, GofResult):
     """Which of two models predicts better, from `compare`.
 
-    A `GofResult`: `statistic` is the difference in standard errors, as a standard normal number under no
-    difference, `pvalue` is two-sided, both by the measure of the verdict.
+    A `GofResult`: `statistic` is the difference in standard errors, as a standard normal
+    number under no difference, `pvalue` is two-sided, both by the measure of the verdict.
 
     Examples
     --------
@@ -153,8 +165,12 @@ class Comparison(Compared, GofResult):
         sentences = [self._infinite(s) for s in self.measures if any(s.infinite)]
         sign = score.sign or 1.0
         better, worse = (p, q) if sign > 0 else (q, p)
-        finite = [s for s in self.measures if s is not score and math.isfinite(s.difference)]
-        each = "; ".join(f"{s.words(sign)}, {pvalue_words(s.pvalue)}" for s in (score, *finite))
+        finite = [
+            s for s in self.measures if s is not score and math.isfinite(s.difference)
+        ]
+        each = "; ".join(
+            f"{s.words(sign)}, {pvalue_words(s.pvalue)}" for s in (score, *finite)
+        )
         if not math.isfinite(score.difference):
             pass  # what is infinite says it
         elif score.difference == 0 and self.pvalue == 1.0:
@@ -162,14 +178,22 @@ class Comparison(Compared, GofResult):
         elif self.reject(self.alpha):
             sentences.append(f"{better} {verb}s better than {worse}: {each}.")
         else:
-            nothing = f"No evidence at the {100 * self.alpha:g}% level, by {score.name}, that"
+            nothing = (
+                f"No evidence at the {100 * self.alpha:g}% level, by {score.name}, that"
+            )
             sentences.append(f"{nothing} {p} or {q} {verb}s better: of {better}, {each}.")
         return " ".join(sentences)
 
     def _infinite(self, score: Score) -> str:
         """Say of a measure that is infinite for a model why, and what follows."""
-        both, seen = [k for k in (0, 1) if score.infinite[k]], str(self.details.get("observed", "rows"))
-        each = (infinite_words(self.names[k], score, score.infinite[k], self.n, seen) for k in both)
+        both, seen = (
+            [k for k in (0, 1) if score.infinite[k]],
+            str(self.details.get("observed", "rows")),
+        )
+        each = (
+            infinite_words(self.names[k], score, score.infinite[k], self.n, seen)
+            for k in both
+        )
         told = "; ".join(each)
         if len(both) == 2:
             return f"{told}: they cannot be compared by it."
@@ -182,7 +206,11 @@ class Comparison(Compared, GofResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        more = {"difference": self.difference, "interval": self.interval, "better": self.better}
+        more = {
+            "difference": self.difference,
+            "interval": self.interval,
+            "better": self.better,
+        }
         return {**super().to_dict(), **plain(more), "words": self.words}
 
     def records(self) -> list[dict[str, Any]]:
@@ -190,12 +218,20 @@ class Comparison(Compared, GofResult):
         rows = []
         for s in self.measures:
             (low, high), means = s.interval, dict(zip(self.names, s.means, strict=True))
-            amounts = {"difference": s.difference, "low": low, "high": high, "pvalue": s.pvalue}
+            amounts = {
+                "difference": s.difference,
+                "low": low,
+                "high": high,
+                "pvalue": s.pvalue,
+            }
             rows.append({"measure": s.name, "better": s.better, **means, **amounts})
         return rows
 
     def __str__(self) -> str:
-        lines = [f"comparison of {self.names[0]} and {self.names[1]}, n = {self.n:,}", f"  {self.words}"]
+        lines = [
+            f"comparison of {self.names[0]} and {self.names[1]}, n = {self.n:,}",
+            f"  {self.words}",
+        ]
         wide = max(len(name) for name in self.names)
         for s in self.measures:
             amount, span = sized(s.difference, *s.interval)
@@ -204,7 +240,10 @@ class Comparison(Compared, GofResult):
             for name, mean in zip(self.names, s.means, strict=True):
                 lines.append(f"    {name:{wide}}  {mean:.{digits}f}")
             if math.isfinite(s.difference):
-                lines.append(f"    difference {amount} (95% interval {span}), {pvalue_words(s.pvalue)}")
+                lines.append(
+                    f"    difference {amount} (95% interval {span}),"
+                    f" {pvalue_words(s.pvalue)}"
+                )
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
 
@@ -235,7 +274,8 @@ class Ranking(Compared, Record):
     (('a',), ('a', 'b'))
     """
 
-    #: The models, the best first, and their means of the measure; all pairs, the most significant first.
+    #: The models, the best first, and their means of the measure; all pairs, the most
+    #: significant first.
     names: tuple[str, ...]
     means: tuple[float, ...]
     pairs: tuple[Pair, ...]
@@ -277,16 +317,29 @@ class Ranking(Compared, Record):
         if not out:
             return f"Any of the {len(self.names)} models may be the best by {name}."
         listed = f"{', '.join(best[:-1])} or {best[-1]}"
-        return f"{listed} may be the best of {len(self.names)} models by {name}; {', '.join(out)} not."
+        return (
+            f"{listed} may be the best of {len(self.names)} models by {name};"
+            f" {', '.join(out)} not."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        return {**super().to_dict(), "method": "rank", "best": list(self.best()), "words": self.words}
+        return {
+            **super().to_dict(),
+            "method": "rank",
+            "best": list(self.best()),
+            "words": self.words,
+        }
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a model, the best first."""
         best, header = self.best(), ("model", self.name, *self.others, "may be the best")
-        table = (self.names, self.means, *self.others.values(), [name in best for name in self.names])
+        table = (
+            self.names,
+            self.means,
+            *self.others.values(),
+            [name in best for name in self.names],
+        )
         return [dict(zip(header, row, strict=True)) for row in zip(*table, strict=True)]
 
     def __str__(self) -> str:
@@ -320,25 +373,28 @@ def compare(
 ) -> Comparison:
     """Test which of two models predicts better.
 
-    Each row is scored with every proper score that both models offer: the log score of densities and
-    probabilities, the CRPS of CDFs and draws (of draws the fair one, whatever their number; of several
-    columns the energy score), the Brier score of classes, the pinball loss of quantiles, the Winkler
-    score of intervals. H0: the mean difference is 0. The p-value is the larger of Student's t test of
-    the paired differences and of one that takes their skewness out, so that the level holds for skewed
-    and for heavy-tailed ones. The verdict is by the first measure, in this order, that is finite for
-    both models. Unnormalised models (`from_score`, …) are compared by their Stein discrepancies, the
+    Each row is scored with every proper score that both models offer: the log score of
+    densities and probabilities, the CRPS of CDFs and draws (of draws the fair one, whatever
+    their number; of several columns the energy score), the Brier score of classes, the
+    pinball loss of quantiles, the Winkler score of intervals. H0: the mean difference is 0.
+    The p-value is the larger of Student's t test of the paired differences and of one that
+    takes their skewness out, so that the level holds for skewed and for heavy-tailed ones.
+    The verdict is by the first measure, in this order, that is finite for both models.
+    Unnormalised models (`from_score`, …) are compared by their Stein discrepancies, the
     squared KCSD of `kcsd`.
 
-    Do not use it to find out whether a model fits (both may be wrong), or when a model was fitted on
-    this same sample.
+    Do not use it to find out whether a model fits (both may be wrong), or when a model was
+    fitted on this same sample.
 
     Parameters
     ----------
     model_p, model_q : law, model or anything `as_model` takes
-        The models, functional or bound to rows, in any mixture. Beside quantiles or intervals, another
-        law is asked for the same quantiles, or the central intervals of the same coverage.
+        The models, functional or bound to rows, in any mixture. Beside quantiles or
+        intervals, another law is asked for the same quantiles, or the central intervals of
+        the same coverage.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
-        Covariates, in which slices are looked for; the models may be `columns` of a source from `scan`.
+        Covariates, in which slices are looked for; the models may be `columns` of a source
+        from `scan`.
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     measure : {"auto", "log", "crps", "energy", "brier", "pinball", "winkler", "stein"}
@@ -376,7 +432,9 @@ def compare(
     for key, study in studies.items():
         about, one, (first, second) = NAMED[key], study.pairs[0, 1], study.means.tolist()
         difference, (a, b) = (one.value, one.interval(), one.pvalue), study.infinite
-        scores.append(Score(key, about.name, about.better, (first, second), *difference, (a, b)))
+        scores.append(
+            Score(key, about.name, about.better, (first, second), *difference, (a, b))
+        )
     chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
     slices = _where(found, chosen, (p, q), alpha, seed, options.engine)
     return Comparison(
@@ -401,11 +459,12 @@ def rank(
 ) -> Ranking:
     """Order several models by a proper score, and say which of them may be the best.
 
-    Every pair is compared as in `compare`, by the first measure that all models offer and that is finite
-    for all. P-values are corrected for the number of pairs by the step-down max-T method (Romano and
-    Wolf), with joint normal draws that have the pairs' own correlation: all statements "b predicts worse
-    than a" at level alpha hold together with probability 1 − alpha, and the best model is among those
-    that no other beats (`Ranking.best`) with at least that probability.
+    Every pair is compared as in `compare`, by the first measure that all models offer and
+    that is finite for all. P-values are corrected for the number of pairs by the step-down
+    max-T method (Romano and Wolf), with joint normal draws that have the pairs' own
+    correlation: all statements "b predicts worse than a" at level alpha hold together with
+    probability 1 − alpha, and the best model is among those that no other beats
+    (`Ranking.best`) with at least that probability.
 
     Parameters
     ----------
@@ -434,7 +493,9 @@ def rank(
     (('bend 0.3', 'bend 0.0', 'bend -0.3'), ('bend 0.3',))
     """
     if not isinstance(models, Mapping):
-        raise InputTypeError(f"rank takes a mapping of names to models, got {type(models).__name__}.")
+        raise InputTypeError(
+            f"rank takes a mapping of names to models, got {type(models).__name__}."
+        )
     names = check_names(list(models))
     if len(names) < 2:
         raise InputError(f"rank needs two models or more, got {len(names)}.")
@@ -442,7 +503,9 @@ def rank(
     draws, (options, seed) = check_n_boot(n_boot), read_options(rank, how)
     found = measured(models, x, y, measure, (kernel_x, kernel_y), options, seed)
     studies, observed = found.studies, found.details.get("observed", "rows")
-    key = next((k for k, study in studies.items() if not any(study.infinite)), next(iter(studies)))
+    key = next(
+        (k for k, study in studies.items() if not any(study.infinite)), next(iter(studies))
+    )
     study, sign, left_out = studies[key], NAMED[key].sign, []
     others = {NAMED[k].name: one.means for k, one in studies.items() if k != key}
     for other, its in studies.items():
@@ -454,7 +517,10 @@ def rank(
     order = sorted(range(len(names)), key=lambda a: -sign * study.means[a])
     ranked = []
     for pair, p in _corrected(study, draws, seed).items():
-        one, (a, b) = study.pairs[pair], pair if sign * study.pairs[pair].value >= 0 else pair[::-1]
+        one, (a, b) = (
+            study.pairs[pair],
+            pair if sign * study.pairs[pair].value >= 0 else pair[::-1],
+        )
         p = 1.0 if one.pvalue == 1.0 else p
         ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
     return Ranking(
@@ -471,9 +537,13 @@ def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
     """Check what models are to be called."""
     listed = isinstance(names, Sequence) and not isinstance(names, str)
     if not listed or not all(isinstance(name, str) and name for name in names):
-        raise InputTypeError(f"Models must be named by strings that are not empty, got {names!r}.")
+        raise InputTypeError(
+            f"Models must be named by strings that are not empty, got {names!r}."
+        )
     if len(names) != (count or len(names)) or len(set(names)) < len(names):
-        raise InputError(f"The {count or len(names)} models must have different names, got {names!r}.")
+        raise InputError(
+            f"The {count or len(names)} models must have different names, got {names!r}."
+        )
     return tuple(names)
 
 
@@ -491,12 +561,19 @@ def _corrected(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], fl
     largest = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
     above = (largest >= [abs(pairs[pair].z) for pair in order]).sum(axis=0)
     single = np.array([pairs[pair].pvalue for pair in order])
-    corrected = np.minimum(np.maximum.accumulate(np.maximum((1 + above) / (m + 1), single)), 1.0)
+    corrected = np.minimum(
+        np.maximum.accumulate(np.maximum((1 + above) / (m + 1), single)), 1.0
+    )
     return dict(zip(order, corrected.tolist(), strict=True))
 
 
 def _where(
-    found: Measured, whole: Score, names: tuple[str, str], alpha: float, seed: Seed, engine: Any
+    found: Measured,
+    whole: Score,
+    names: tuple[str, str],
+    alpha: float,
+    seed: Seed,
+    engine: Any,
 ) -> tuple[Slice, ...]:
     """Search for slices in which the difference is another than over all rows."""
     sample, rows, slices = found.sample, found.dependence, list[Slice]()
@@ -524,7 +601,11 @@ def _where(
         told = f"{score.words(score.sign or 1.0)}, {len(inside):,} rows"
         words = f"{better} predicts better than {worse}, {told}"
         finding = Finding("score", "", here.value, interval, 0.0, words, f"{better} better")
-        weaker = here.value * whole.difference >= 0 and abs(here.value) < abs(whole.difference)
-        if finding.telling and not weaker:  # less of the same, or perhaps nothing, is no news
+        weaker = here.value * whole.difference >= 0 and abs(here.value) < abs(
+            whole.difference
+        )
+        if (
+            finding.telling and not weaker
+        ):  # less of the same, or perhaps nothing, is no news
             slices.append(scan.told(one, pvalue, numbers[inside], (finding,), ()))
     return tuple(slices)

@@ -22,9 +22,11 @@ CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
 BEYOND = {"99%": (2.5758293035489004, 0.01), "99.9%": (3.2905267314919255, 0.001)}
 #: The width of the middle half of N(0, 1).
 MIDDLE_HALF = 2.0 * CENTRAL["50%"]
-#: A row is wild if one as far out, among all rows, has less than this probability; so many are named.
+#: A row is wild if one as far out, among all rows, has less than this probability; so many
+#: are named.
 WILD, NAMED = 1e-3, 5
-#: Standard errors to either side of the intervals of all rows: six hold together 95% of the time.
+#: Standard errors to either side of the intervals of all rows: six hold together 95% of the
+#: time.
 REACH = 2.638257273476751
 #: What shift and spread of all rows are of, and the tail of counts.
 MEDIAN, MIDDLE, LARGEST = "median", "middle half", "largest"
@@ -38,8 +40,9 @@ Estimate: TypeAlias = tuple[float, tuple[float, float]]
 class Reader:
     """Reads numbers off rows.
 
-    Intervals reach `reach` standard errors to either side: of a slice as many as the whole search
-    needs, so that they hold for what was found. Rows that depend on each other belong to `units`.
+    Intervals reach `reach` standard errors to either side: of a slice as many as the whole
+    search needs, so that they hold for what was found. Rows that depend on each other
+    belong to `units`.
     """
 
     looked: Looked
@@ -53,7 +56,9 @@ class Reader:
         centred, of = values - values.mean(), self.units[inside]
         apart = float(np.square(centred).sum())
         together = float(np.square(np.bincount(of, centred)).sum())
-        return student(self.reach, len(np.unique(of))) * math.sqrt(max(together / (apart or 1.0), 1.0))
+        return student(self.reach, len(np.unique(of))) * math.sqrt(
+            max(together / (apart or 1.0), 1.0)
+        )
 
     def mean(self, inside: AnyArray, values: FloatArray, least: float = 0.0) -> Estimate:
         """Return the mean of values (m,), of sd at least `least`: by Student's law, or an sd of 1."""
@@ -79,27 +84,42 @@ class Reader:
         error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
         stretch = self.stretch(inside, np.square(values - values.mean()))
         half = max(stretch, student(self.reach, n)) * error if error > 0 else 0.0
-        # Where tails are heavy, what is far out has mostly not come: the upper end is further away.
+        # Where tails are heavy, what is far out has mostly not come: the upper end is
+        # further away.
         above = half * min(1.0 + max(kurtosis - 3.0, 0.0) / 10.0, 2.0)
         # Bonett's small-sample factor; the exponent keeps a huge interval finite.
         factor = n / max(n - self.reach, 1.0) if n > 2 * self.reach else 2.0
-        low, high = (estimate * math.sqrt(factor) * math.exp(min(end, 300.0)) for end in (-half, above))
+        low, high = (
+            estimate * math.sqrt(factor) * math.exp(min(end, 300.0))
+            for end in (-half, above)
+        )
         return estimate, (min(low, estimate), high)
 
-    def share(self, inside: AnyArray, happened: AnyArray, says: AnyArray | float = 0.0) -> Estimate:
+    def share(
+        self, inside: AnyArray, happened: AnyArray, says: AnyArray | float = 0.0
+    ) -> Estimate:
         """Return how often something happened, with the interval of Clopper and Pearson."""
         n, k = len(happened), int(np.count_nonzero(happened))
         p, rest = np.broadcast_to(np.asarray(says, dtype=np.float64), n), happened - says
-        # Where probabilities `says` tell rows apart, the interval is shorter, by as much as residuals
-        # vary less than what happened does; as if one more event had come.
+        # Where probabilities `says` tell rows apart, the interval is shorter, by as much as
+        # residuals vary less than what happened does; as if one more event had come.
         variation = 1.0 + max(float(np.square(rest).sum()), float((p * (1.0 - p)).sum()))
-        shorter = math.sqrt(min(variation * n / max(k * (n - k), 1), 1.0)) if np.ndim(says) else 1.0
+        shorter = (
+            math.sqrt(min(variation * n / max(k * (n - k), 1), 1.0))
+            if np.ndim(says)
+            else 1.0
+        )
         tail = float(ndtr(-shorter * self.stretch(inside, rest)))
         low, high = share_interval(k, n, 2.0 * tail)
         return k / n, (float(low), float(high))
 
     def share_of(
-        self, rows: IntArray, came: AnyArray, says: AnyArray | float, about: Signal, *words: str
+        self,
+        rows: IntArray,
+        came: AnyArray,
+        says: AnyArray | float,
+        about: Signal,
+        *words: str,
     ) -> Finding:
         """Tell in how many rows something came, beside its probability, in each row or in all."""
         varies, (before, after) = np.ndim(says) > 0, words
@@ -132,7 +152,9 @@ def between(interval: tuple[float, float], draws: int = 0, side: str = "") -> st
     by = f"; by ranks among {draws:,} draws" if draws else ""
     low, high = (-interval[1], -interval[0]) if side == "below" else interval
     if side and low < 0:  # the other end, or both, are on the other side
-        ends = (f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval)
+        ends = (
+            f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval
+        )
         return f"(between {' and '.join(ends)}{by})"
     return f"({rounded(low)} to {rounded(high)}{by})"
 
@@ -149,7 +171,9 @@ def _continuous(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding
         z, of = np.asarray(looked.z)[rows, j], f" of {column.name}" if several else ""
         yield from _shift_spread(reader, rows, z, column.name, of, whole)
         if looked.kind != "moments":  # of which no law is known
-            yield from _shares(reader, rows, z, column.name, of, "99.9%" if whole else "99%")
+            yield from _shares(
+                reader, rows, z, column.name, of, "99.9%" if whole else "99%"
+            )
             if whole and not looked.draws:
                 yield from _wild(reader, z, column.name, of)
     if several:
@@ -157,7 +181,12 @@ def _continuous(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding
 
 
 def _shift_spread(
-    reader: Reader, rows: IntArray, z: FloatArray, column: str, of: str = "", whole: bool = False
+    reader: Reader,
+    rows: IntArray,
+    z: FloatArray,
+    column: str,
+    of: str = "",
+    whole: bool = False,
 ) -> Iterator[Finding]:
     """Mean and standard deviation of residuals; of the whole sample median and middle half."""
     draws, labels = reader.looked.draws, (MEDIAN, MIDDLE) if whole else ("", "")
@@ -169,7 +198,9 @@ def _shift_spread(
         lie, than = f"the data{of} lie on average", "what the model says"
         extend, wide = f"the data{of} spread", "much as the model says"
         # Of counts, rare ones may not have come.
-        shift, ends = reader.mean(rows, z, least=1.0 if reader.looked.kind == "counts" else 0.0)
+        shift, ends = reader.mean(
+            rows, z, least=1.0 if reader.looked.kind == "counts" else 0.0
+        )
     side = "above" if shift > 0 else "below"
     words = f"{lie} {rounded(abs(shift))} {SD} {side} {than} {between(ends, draws, side)}"
     yield Finding("shift", column, shift, ends, 0.0, words, labels[0])
@@ -192,7 +223,9 @@ def _middle_half(reader: Reader, rows: IntArray, z: FloatArray) -> Estimate:
     return spread, (max(spread - half, 0.0), spread + half)
 
 
-def _order_interval(reader: Reader, rows: IntArray, z: FloatArray, level: float) -> tuple[float, float]:
+def _order_interval(
+    reader: Reader, rows: IntArray, z: FloatArray, level: float
+) -> tuple[float, float]:
     """Return the order statistics between which a quantile lies, whatever the law of z."""
     n = len(z)
     at = float(np.quantile(z, level))
@@ -212,7 +245,10 @@ def _shares(
     for label, end in CENTRAL.items():
         level = float(label[:-1]) / 100
         if tells(0.5 - 0.5 * level):
-            about, before = Signal("coverage", column, label), f"the model's {label} interval{of} holds "
+            about, before = (
+                Signal("coverage", column, label),
+                f"the model's {label} interval{of} holds ",
+            )
             yield reader.share_of(rows, np.abs(z) <= end, level, about, before, "")
     if tells(0.05):
         above, below = z > CENTRAL["90%"], z < -CENTRAL["90%"]
@@ -220,14 +256,16 @@ def _shares(
         if not (above.any() or below.any()):
             low, high = -(reader.reach**2) / len(z), reader.reach**2 / len(z)
         words = (
-            f"{_percent(above.mean())} of the rows lie above the model's 95% quantile{of} and "
-            f"{_percent(below.mean())} below its 5% quantile"
+            f"{_percent(above.mean())} of the rows lie above the model's 95% quantile{of}"
+            f" and {_percent(below.mean())} below its 5% quantile"
         )
         yield Finding("skew", column, skew, (max(low, -1.0), min(high, 1.0)), 0.0, words)
     end, expected = BEYOND[outer]
     if tells(0.5 * expected):
         share, ends = reader.share(rows, np.abs(z) > end)
-        words = f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
+        words = (
+            f"{_percent(share)} of the rows lie outside the model's {outer} interval{of}"
+        )
         ratio = share / expected
         times = f"{f'{ratio:,.0f}' if ratio >= 10 else f'{ratio:.2g}'} times what it says"
         words += f", {times}" if share else f", and it says {_percent(expected)}"
@@ -240,11 +278,20 @@ def _wild(reader: Reader, z: FloatArray, column: str, of: str = "") -> Iterator[
     if not len(far):
         return
     worst, count = far[np.argsort(-np.abs(z[far]), kind="stable")[:NAMED]], float(len(far))
-    named = ", ".join(f"{reader.looked.rows[i]:,} (z = {rounded(float(z[i]))})" for i in worst)
+    named = ", ".join(
+        f"{reader.looked.rows[i]:,} (z = {rounded(float(z[i]))})" for i in worst
+    )
     more = f", and {len(far) - len(worst):,} more" if len(far) > len(worst) else ""
-    what, rows = ("1 row lies", "row") if len(far) == 1 else (f"{len(far):,} rows lie", "rows")
-    further = f"{what} further out{of.replace(' of ', ' in ', 1)} than any of {len(z):,} rows should"
-    yield Finding("wild", column, count, (count, count), 0.0, f"{further}: {rows} {named}{more}")
+    what, rows = (
+        ("1 row lies", "row") if len(far) == 1 else (f"{len(far):,} rows lie", "rows")
+    )
+    further = (
+        f"{what} further out{of.replace(' of ', ' in ', 1)} than any of {len(z):,} rows"
+        " should"
+    )
+    yield Finding(
+        "wild", column, count, (count, count), 0.0, f"{further}: {rows} {named}{more}"
+    )
 
 
 def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
@@ -268,13 +315,18 @@ def _correlations(reader: Reader, rows: IntArray) -> Iterator[Finding]:
 
 def _classes(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     looked, name = reader.looked, reader.looked.y_columns[0].name
-    p, codes = normalised(np.asarray(looked.probabilities)[rows]), np.asarray(looked.codes)[rows]
+    p, codes = (
+        normalised(np.asarray(looked.probabilities)[rows]),
+        np.asarray(looked.codes)[rows],
+    )
     top = np.argmax(p, axis=1)
     about, before = Signal("confidence", name), "the most probable class is right in "
     yield reader.share_of(rows, codes == top, p[np.arange(len(p)), top], about, before, "")
     for k in looked.largest_classes:
         about = Signal("class", name, looked.class_names[k])
-        yield reader.share_of(rows, codes == k, p[:, k], about, f"class {about.label} came in ", "")
+        yield reader.share_of(
+            rows, codes == k, p[:, k], about, f"class {about.label} came in ", ""
+        )
 
 
 def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
@@ -287,13 +339,15 @@ def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
             yield from shift_spread
     if looked.zeros is not None and looked.has_zeros:
         zero = looked.y[rows, 0] == 0
-        yield reader.share_of(rows, zero, looked.zeros[rows], Signal("zeros", name), "", " are 0")
+        yield reader.share_of(
+            rows, zero, looked.zeros[rows], Signal("zeros", name), "", " are 0"
+        )
     # Of a law without a variance it is all that can be said of a slice.
     if looked.upper is not None and (whole or looked.z is None):
         share, ends = reader.share(rows, looked.upper[rows] < 0.01)
         words = (
-            f"{rounded(share)} of the rows {between(ends)} have a count so large that the model gives "
-            "it, or a larger one, a probability below 0.01"
+            f"{rounded(share)} of the rows {between(ends)} have a count so large that the"
+            " model gives it, or a larger one, a probability below 0.01"
         )
         expected = min(share, 0.01)  # steps of counts: at most 0.01
         yield Finding("tails", name, share, ends, expected, words, LARGEST)
@@ -302,7 +356,10 @@ def _counts(reader: Reader, rows: IntArray, whole: bool) -> Iterator[Finding]:
 def _events(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
     codes, name = np.asarray(reader.looked.codes)[rows], reader.looked.y_columns[0].name
     for event in reader.looked.some_events:
-        about, words = Signal.of(event, name), ("", f" lie below the {event.level:g} quantile")
+        about, words = (
+            Signal.of(event, name),
+            ("", f" lie below the {event.level:g} quantile"),
+        )
         if event.kind == "coverage":
             words = f"the model's {about.label} interval holds ", ""
         yield reader.share_of(rows, event.happened(codes), event.level, about, *words)
@@ -339,13 +396,17 @@ def _scores(reader: Reader, rows: IntArray, _: bool) -> Iterator[Finding]:
         of = f" of {column.name}" if len(looked.y_columns) > 1 else ""
         size = float(scores[:, j].std()) or 1.0
         shift, ends = reader.mean(rows, -s / size)
-        number = f"{rounded(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
+        number = (
+            f"{rounded(-shift)} of its standard deviation {between((-ends[1], -ends[0]))}"
+        )
         words = f"the mean score{of} is {number}, and should be 0"
         yield Finding("shift", column.name, shift, ends, 0.0, words)
         square, ends = reader.mean(rows, -s * (y - float(scored_y[:, j].mean())))
         spread, low, high = (math.sqrt(max(value, 0.0)) for value in (square, *ends))
         number = f"{rounded(spread)} times as much as the scores say {between((low, high))}"
-        yield Finding("spread", column.name, spread, (low, high), 1.0, f"the data{of} spread {number}")
+        yield Finding(
+            "spread", column.name, spread, (low, high), 1.0, f"the data{of} spread {number}"
+        )
 
 
 #: By what is looked at; others are continuous.
@@ -374,23 +435,36 @@ def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Fin
         lead = next((f for f in findings if f.about == signal and f.telling), ranked[0])
         return (lead, *(f for f in ranked if f is not lead))
     of_column = [f for f in ranked if f.column == signal.column] or ranked
-    shift, spread = (next((f for f in of_column if f.kind == k), None) for k in ("shift", "spread"))
+    shift, spread = (
+        next((f for f in of_column if f.kind == k), None) for k in ("shift", "spread")
+    )
     inside = [f for f in of_column if f.kind == "coverage"]
     kind = signal.kind
     if kind == "tails" and spread and spread.telling and inside:
-        # The data are wider, or narrower, in the middle as well as far out: no matter of tails.
+        # The data are wider, or narrower, in the middle as well as far out: no matter of
+        # tails.
         wider = spread.estimate > 1.0
         kind = "spread" if all((f.estimate < f.expected) == wider for f in inside) else kind
     if shift and spread and shift.telling and abs(shift.estimate) >= 1.0:
         # The data lie so far off that PITs are 0 or 1, and signals tell nothing else.
         kind = "shift" if distance(shift) > distance(spread) else kind
-    fitting = [f for leader in LEADERS[kind] for f in of_column if f.kind == leader and f.telling]
+    fitting = [
+        f for leader in LEADERS[kind] for f in of_column if f.kind == leader and f.telling
+    ]
     fits = [f for f in fitting if _agrees(f, signal, sign)] if kind == signal.kind else []
     if kind == "tails" and sign < 0:
-        # Too few rows in the middle and far out, as of a mode that is missing: whichever says more.
+        # Too few rows in the middle and far out, as of a mode that is missing: whichever
+        # says more.
         fits.sort(key=distance, reverse=True)
-    if sign > 0 and signal.kind in ("spread", "tails") and shift and spread and shift.telling:
-        # The data lie far out because they are shifted, and spread no more than they should.
+    if (
+        sign > 0
+        and signal.kind in ("spread", "tails")
+        and shift
+        and spread
+        and shift.telling
+    ):
+        # The data lie far out because they are shifted, and spread no more than they
+        # should.
         fits = [shift] if spread.estimate < spread.expected else fits
     lead = (fits or fitting or of_column)[0]
     return (lead, *(f for f in ranked if f is not lead))
@@ -425,7 +499,8 @@ def severity(finding: Finding) -> float:
 
 
 TOGETHER = "The dependence between columns of y is wrong"
-#: What is wrong, and what the model is where a number is more, or less, than it says; {} is the label.
+#: What is wrong, and what the model is where a number is more, or less, than it says; {} is
+#: the label.
 TOLD = {
     "shift": ("The centre is wrong", "too low", "too high"),
     "spread": ("The spread is wrong", "too narrow", "too wide"),
@@ -434,7 +509,11 @@ TOLD = {
     "skew": ("The shape is wrong", "more above than below", "more below than above"),
     "correlation": (TOGETHER, "too little correlation", "too much correlation"),
     "confidence": ("The confidence is wrong", "under-confident", "over-confident"),
-    "class": ("The class probabilities are wrong", "class {} too rarely", "class {} too often"),
+    "class": (
+        "The class probabilities are wrong",
+        "class {} too rarely",
+        "class {} too often",
+    ),
     "zeros": ("The number of zeros is wrong", "too few zeros", "too many zeros"),
     "quantile": ("The quantiles are wrong", "{} quantile too high", "{} quantile too low"),
     "events": ("The hazard is wrong", "hazard too low{}", "hazard too high{}"),
@@ -445,5 +524,9 @@ def direction(finding: Finding) -> str:
     if finding.kind == "score":
         return finding.label
     _, more, less = TOLD[finding.kind]
-    label = f" in the {finding.label}" if finding.kind == "events" and finding.label else finding.label
+    label = (
+        f" in the {finding.label}"
+        if finding.kind == "events" and finding.label
+        else finding.label
+    )
     return (more if finding.estimate > finding.expected else less).replace("{}", label)

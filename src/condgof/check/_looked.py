@@ -1,6 +1,7 @@
 """The rows that a check looks at: what numbers, slices and pictures are made of, and their frame.
 
-And signals, the functions of y, of mean 0 under the law, whose sums over rows the search compares.
+And signals, the functions of y, of mean 0 under the law, whose sums over rows the search
+compares.
 """
 
 from __future__ import annotations
@@ -31,22 +32,26 @@ from condgof.stein._evidence import legendre_at as legendre
 
 #: Of a stream so many rows are looked at; of so many the model's quantiles are asked for.
 STREAMED, BAND_COUNT = 20_000, 600
-#: The largest count that is drawn by itself, and the least sd; at one time so many rows of counts, or
-#: numbers of draws, are looked at; rows that tell that a prediction is no function of one column.
+#: The largest count that is drawn by itself, and the least sd; at one time so many rows of
+#: counts, or numbers of draws, are looked at; rows that tell that a prediction is no
+#: function of one column.
 MOST_COUNTS, LEAST_SCALE, PIECE, CANDIDATES, FEW = 60, 1e-6, 4096, 2**21, 64
-#: At most so many columns of y are looked at in pairs, so many events and classes by themselves.
+#: At most so many columns of y are looked at in pairs, so many events and classes by
+#: themselves.
 MOST_TOGETHER, MOST_EVENTS, MOST_CLASSES = 5, 6, 12
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 BAND_ROWS, LOOK_ROWS = 25, 26
 #: Levels of the quantiles that pictures draw.
 BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
-#: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their sums lacks.
+#: Shift, spread, skew and tails, and E[ψ³] of each: what a normal approximation of their
+#: sums lacks.
 KINDS = ("shift", "spread", "skew", "tails")
 THIRD = (0.0, 0.63888, 0.0, 0.48551)
 #: Parts of the time that rows were watched, on the scale of Λ; see `Looked.cuts`.
 THIRDS = ("", "early third", "middle third", "late third")
 
-#: Draws y anew m times: the signals of some rows, (rows, m, K); and what makes it for these.
+#: Draws y anew m times: the signals of some rows, (rows, m, K); and what makes it for
+#: these.
 Draw = Callable[[np.random.Generator, int], AnyArray]
 Redraw = Callable[[IntArray], Draw]
 #: A column of the frame, and its values: numbers, or positions of levels.
@@ -57,30 +62,34 @@ Part: TypeAlias = tuple[Column, AnyArray]
 class Looked:
     """Rows in memory, in the order of the data, with what the model says of them."""
 
-    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles", "intervals", "censored",
-    #: or "moments" or "scores" where these are all that is known; the number of each row in the data.
+    #: "continuous", "several" (columns of y), "classes", "counts", "quantiles",
+    #: "intervals", "censored", or "moments" or "scores" where these are all that is known;
+    #: the number of each row in the data.
     kind: str
     rows: IntArray
-    #: The columns of x and their values (n, d_x); and as slices can name them, then the predictions.
+    #: The columns of x and their values (n, d_x); and as slices can name them, then the
+    #: predictions.
     x_columns: tuple[Column, ...]
     x: FloatArray
     axes: tuple[Axis, ...]
     #: y as numbers (n, d_y); of classes, the labels are `class_names[codes]`.
     y: FloatArray
     y_columns: tuple[Column, ...]
-    #: Standard normal under the model, (n, d_y); of counts (y − mean)/sd; of scores alone None. How many
-    #: draws of each row the law is known by, if it is.
+    #: Standard normal under the model, (n, d_y); of counts (y − mean)/sd; of scores alone
+    #: None. How many draws of each row the law is known by, if it is.
     z: FloatArray | None = None
     draws: int = 0
-    #: Of several columns: what the model says of the product of z of each pair, (n, pairs), if it does.
+    #: Of several columns: what the model says of the product of z of each pair, (n, pairs),
+    #: if it does.
     together: FloatArray | None = None
     #: What the model predicts: location and scale of y, (n, d_y) each.
     location: FloatArray | None = None
     scale: FloatArray | None = None
-    #: The model's quantiles of y at the levels `BANDS`, (n, 5), NaN in rows that were not asked.
+    #: The model's quantiles of y at the levels `BANDS`, (n, 5), NaN in rows that were not
+    #: asked.
     bands: FloatArray | None = None
-    #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y); of times with
-    #: censoring, normal scores of y.
+    #: Of scores alone, ∇ log p(y|x), and y in the coordinates that they are of, (n, d_y);
+    #: of times with censoring, normal scores of y.
     scores: FloatArray | None = None
     scored_y: FloatArray | None = None
     #: Of classes, probabilities (n, K); of a discrete y, the observed class or cell, (n,).
@@ -89,14 +98,16 @@ class Looked:
     class_names: tuple[str, ...] = ()
     #: Of quantiles and intervals, what the law says of y.
     events: tuple[Event, ...] = ()
-    #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all above, (m,);
-    #: in each row the probability of 0, of the most probable one, of y or a larger one, (n,).
+    #: Of counts: the mean over all rows of the model's probabilities of 0, 1, …, and of all
+    #: above, (m,); in each row the probability of 0, of the most probable one, of y or a
+    #: larger one, (n,).
     count_probabilities: FloatArray | None = None
     zeros: FloatArray | None = None
     surest: FloatArray | None = None
     upper: FloatArray | None = None
-    #: Of times with censoring: whether the event came at y, Λ = −log P(Y > ·|x) at y and at entry, (n,)
-    #: each, and Λ up to which about a third, and two thirds, of all events are expected.
+    #: Of times with censoring: whether the event came at y, Λ = −log P(Y > ·|x) at y and at
+    #: entry, (n,) each, and Λ up to which about a third, and two thirds, of all events are
+    #: expected.
     event: AnyArray | None = None
     hazard: FloatArray | None = None
     before: FloatArray | None = None
@@ -149,7 +160,9 @@ def some_rows(n: int, most: int, seed: Seed, use: int) -> IntArray:
     return np.sort(seed.stream(Use.CHECK, use).choice(n, most, replace=False))
 
 
-def look(model: ModelLike, scored: Scored, seed: Seed, engine: Engine) -> tuple[Looked, Law, Scored]:
+def look(
+    model: ModelLike, scored: Scored, seed: Seed, engine: Engine
+) -> tuple[Looked, Law, Scored]:
     """Take the rows to look at: all that are in memory, of a stream some at random."""
     if scored.source is not None:
         numbers = some_rows(scored.n, STREAMED, seed, LOOK_ROWS)
@@ -165,11 +178,16 @@ def look(model: ModelLike, scored: Scored, seed: Seed, engine: Engine) -> tuple[
     given = numbers, sample.x_columns, sample.x, (), sample.y, sample.y_columns
     looked = Looked(kind, *given, whole=scored.n, **fields)
     predictions = list(_predicted(looked)) if law.of_x else []
-    if len(looked.class_names) == 2:  # which one is predicted, and how surely, is in its probability
+    if (
+        len(looked.class_names) == 2
+    ):  # which one is predicted, and how surely, is in its probability
         predictions = predictions[:1]
     axes = axes_of(sample.x_columns, sample.x, predictions)
-    # A slice of a single column says it better than one of a prediction that the column tells.
-    numbers_of_x = [axis.values for axis in axes if not axis.predicted and axis.levels is None]
+    # A slice of a single column says it better than one of a prediction that the column
+    # tells.
+    numbers_of_x = [
+        axis.values for axis in axes if not axis.predicted and axis.levels is None
+    ]
     axes = tuple(
         axis
         for axis in axes
@@ -196,8 +214,13 @@ def said_of(law: Law, rows: Scored, kind: str) -> dict[str, Any]:
         draws = first.values.shape[1] if isinstance(first, RowDraws) else 0
         fields |= {"z": rows.y, "together": _together(rows), "draws": draws}
     elif kind == "scores":
-        # Of counts, the difference operator applied to the constant: about a score of the counts in `y`.
-        s = rows.scores if rows.cells is None else np.asarray(rows.scores).sum(axis=1, keepdims=True)
+        # Of counts, the difference operator applied to the constant: about a score of the
+        # counts in `y`.
+        s = (
+            rows.scores
+            if rows.cells is None
+            else np.asarray(rows.scores).sum(axis=1, keepdims=True)
+        )
         fields |= {"scores": s, "scored_y": rows.y}
     elif kind == "censored":
         fields |= {"event": rows.scores[:, 1] > 0, "hazard": hazard(rows.y[:, 0])}
@@ -219,10 +242,16 @@ def _together(rows: Scored) -> FloatArray | None:
     products, half = np.empty((rows.n, len(first))), 0.5 / (ranks.shape[1] + 1)
     for start in range(0, rows.n, PIECE):
         u = np.asarray(ranks[start : start + PIECE], dtype=np.float64)
-        ends = [np.exp(-0.5 * np.square(ndtri(np.clip(u + move, 0.0, 1.0)))) for move in (-half, half)]
-        # The mean of z between two ranks; within them it is random, in each column for itself.
+        ends = [
+            np.exp(-0.5 * np.square(ndtri(np.clip(u + move, 0.0, 1.0))))
+            for move in (-half, half)
+        ]
+        # The mean of z between two ranks; within them it is random, in each column for
+        # itself.
         mean = (ends[0] - ends[1]) / (2.0 * half * np.sqrt(2.0 * np.pi))
-        products[start : start + PIECE] = (mean[..., first] * mean[..., second]).mean(axis=1)
+        products[start : start + PIECE] = (mean[..., first] * mean[..., second]).mean(
+            axis=1
+        )
     return products
 
 
@@ -264,21 +293,31 @@ def _kind(law: Law, rows: Scored) -> str:
         return law.SEEN[0]
     if not first.distances:
         return "classes"
-    return "counts" if rows.outcomes is not None else "scores"  # very many counts, and ratios alone
+    return (
+        "counts" if rows.outcomes is not None else "scores"
+    )  # very many counts, and ratios alone
 
 
-def moments_of(law: Law, ability: str = "location_scale") -> tuple[FloatArray, FloatArray] | None:
+def moments_of(
+    law: Law, ability: str = "location_scale"
+) -> tuple[FloatArray, FloatArray] | None:
     """Return what the law predicts of y, (n, d_y) each, where it has both and they are finite."""
     if not (law.can(ability) or law.can("mean_std")):
         return None
     try:
-        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
+        location, scale = (
+            np.asarray(part, dtype=np.float64) for part in getattr(law, ability)()
+        )
     except CondgofError:  # a library's law that has no moments says so when it is asked
         return None
     if scale.ndim == 3:
         scale = np.sqrt(np.square(scale).sum(axis=2))
     scale = np.broadcast_to(scale, location.shape)
-    return (location, scale) if np.isfinite(location).all() and np.isfinite(scale).all() else None
+    return (
+        (location, scale)
+        if np.isfinite(location).all() and np.isfinite(scale).all()
+        else None
+    )
 
 
 def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
@@ -293,9 +332,14 @@ def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
         p, start = outcomes.probabilities, outcomes.start
         at = np.arange(float(p.shape[1]))
         mean = (p @ at)[:, None]
-        given = start[:, None] + mean, np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True))
+        given = (
+            start[:, None] + mean,
+            np.sqrt((p * np.square(at - mean)).sum(axis=1, keepdims=True)),
+        )
         fields["zeros"] = np.where(start == 0, p[:, 0], 0.0)
-        fields["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][np.arange(n), outcomes.observed]
+        fields["upper"] = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][
+            np.arange(n), outcomes.observed
+        ]
     else:
         given = moments_of(law, "mean_std")
         if law.can("cdf"):
@@ -314,7 +358,10 @@ def _said_of_counts(law: Law, rows: Scored) -> dict[str, Any]:
 
 
 def _bands(law: Law, n: int, seed: Seed) -> FloatArray | None:
-    rows, bands = some_rows(n, BAND_COUNT, seed, BAND_ROWS), np.full((n, len(BANDS)), np.nan)
+    rows, bands = (
+        some_rows(n, BAND_COUNT, seed, BAND_ROWS),
+        np.full((n, len(BANDS)), np.nan),
+    )
     try:
         bands[rows] = law.take(rows).quantile(BANDS)
     except CondgofError:
@@ -344,7 +391,9 @@ def frame_of(looked: Looked, *, outcomes: bool = True) -> Any:
 
 
 def _named(parts: list[Part], taken: Iterable[str] = ()) -> dict[str, Part]:
-    return dict(zip(unique_names([column.name for column, _ in parts], taken), parts, strict=True))
+    return dict(
+        zip(unique_names([column.name for column, _ in parts], taken), parts, strict=True)
+    )
 
 
 def _predicted(looked: Looked) -> Iterator[Part]:
@@ -355,7 +404,9 @@ def _predicted(looked: Looked) -> Iterator[Part]:
         yield Column("predicted", looked.class_names), p.argmax(axis=1) * 1.0
         yield Column("confidence"), p.max(axis=1)
     yield from _each(looked, "predicted", looked.location)
-    yield from _each(looked, "predicted_width" if looked.events else "predicted_sd", looked.scale)
+    yield from _each(
+        looked, "predicted_width" if looked.events else "predicted_sd", looked.scale
+    )
 
 
 def _residuals(looked: Looked) -> Iterator[Part]:
@@ -381,7 +432,9 @@ def _each(looked: Looked, name: str, values: AnyArray | None) -> Iterator[Part]:
 
 def _in_pandas(pandas: Any, column: Column, values: AnyArray) -> Any:
     if column.levels is not None and column.ordered:
-        return pandas.Categorical.from_codes(values.astype(np.int64), list(column.levels), ordered=True)
+        return pandas.Categorical.from_codes(
+            values.astype(np.int64), list(column.levels), ordered=True
+        )
     made = column_values(column, values)
     return made if column.levels is None else pandas.Series(made, dtype=object)
 
@@ -407,28 +460,39 @@ class Signal(NamedTuple):
     @classmethod
     def of(cls, event: Event, column: str) -> Signal:
         quantile = event.kind == "quantile"
-        return cls(event.kind, column, f"{event.level:g}" if quantile else f"{100 * event.level:g}%")
+        return cls(
+            event.kind,
+            column,
+            f"{event.level:g}" if quantile else f"{100 * event.level:g}%",
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class CellSignals:
     """Signals of a discrete y, cell by cell."""
 
-    #: Of some rows (r,): probabilities of their cells, (r, C); signals of cells (r, m), (r, m, K).
+    #: Of some rows (r,): probabilities of their cells, (r, C); signals of cells (r, m), (r,
+    #: m, K).
     probabilities: Callable[[IntArray], FloatArray]
     at: Callable[[IntArray, IntArray], AnyArray]
 
     def take(self, rows: IntArray) -> CellSignals:
         return CellSignals(
-            lambda some: self.probabilities(rows[some]), lambda some, codes: self.at(rows[some], codes)
+            lambda some: self.probabilities(rows[some]),
+            lambda some, codes: self.at(rows[some], codes),
         )
 
     def redraw(self, rows: IntArray) -> Draw:
-        sums, offsets = np.cumsum(self.probabilities(rows), axis=1), np.arange(len(rows))[:, None]
+        sums, offsets = (
+            np.cumsum(self.probabilities(rows), axis=1),
+            np.arange(len(rows))[:, None],
+        )
         ends, count = (sums / sums[:, -1:] + offsets).ravel(), sums.shape[1]
 
         def draw(rng: np.random.Generator, m: int) -> AnyArray:
-            places = np.searchsorted(ends, rng.random((len(rows), m)) + offsets, side="right")
+            places = np.searchsorted(
+                ends, rng.random((len(rows), m)) + offsets, side="right"
+            )
             return self.at(rows, np.minimum(places - count * offsets, count - 1))
 
         return draw
@@ -440,10 +504,12 @@ class Signals:
     #: (n, K), and their variance under the law, None where it is not known.
     values: FloatArray
     variance: FloatArray | None
-    #: None where y cannot be drawn anew; how many of the first are looked at in pairs of columns of x.
+    #: None where y cannot be drawn anew; how many of the first are looked at in pairs of
+    #: columns of x.
     redraw: Redraw | None
     first: int = 2
-    #: E[ψ³] of each where it is the same in all rows; how large each can be, of a discrete law.
+    #: E[ψ³] of each where it is the same in all rows; how large each can be, of a discrete
+    #: law.
     third: tuple[float, ...] = ()
     bound: FloatArray | float | None = None
     #: Of a discrete law with known probabilities.
@@ -454,17 +520,24 @@ class Signals:
         """Of signals whose law is not known, as they are, (K,); 0 where the null knows it."""
         if self.variance is not None:
             return np.zeros(len(self.about))
-        return np.asarray((self.values**3).mean(axis=0) / np.maximum(self.square, 1e-300) ** 1.5)
+        return np.asarray(
+            (self.values**3).mean(axis=0) / np.maximum(self.square, 1e-300) ** 1.5
+        )
 
     @cached_property
     def square(self) -> FloatArray:
         return np.asarray(np.square(self.values).mean(axis=0))
 
     def take(self, rows: IntArray) -> Signals:
-        redraw, variance = self.redraw, None if self.variance is None else self.variance[rows]
+        redraw, variance = (
+            self.redraw,
+            None if self.variance is None else self.variance[rows],
+        )
         of_some = None if redraw is None else lambda some: redraw(rows[some])
         cells = None if self.cells is None else self.cells.take(rows)
-        return replace(self, values=self.values[rows], variance=variance, redraw=of_some, cells=cells)
+        return replace(
+            self, values=self.values[rows], variance=variance, redraw=of_some, cells=cells
+        )
 
 
 def signals_of(looked: Looked, law: Law, rows: Scored, seed: Seed) -> Signals:
@@ -487,12 +560,18 @@ def _of_columns(u: AnyArray, pairs: tuple[IntArray, IntArray]) -> AnyArray:
     if u.shape[-1] == 1:
         return each[..., 0, :]
     shift, spread = each[..., 0], each[..., 1]
-    return np.concatenate([shift, spread, shift[..., pairs[0]] * shift[..., pairs[1]]], axis=-1)
+    return np.concatenate(
+        [shift, spread, shift[..., pairs[0]] * shift[..., pairs[1]]], axis=-1
+    )
 
 
 def _about(looked: Looked, pairs: tuple[IntArray, IntArray]) -> tuple[Signal, ...]:
     names = [column.name for column in looked.y_columns]
-    about = [Signal(kind, name) for kind in KINDS[: 4 if len(names) == 1 else 2] for name in names]
+    about = [
+        Signal(kind, name)
+        for kind in KINDS[: 4 if len(names) == 1 else 2]
+        for name in names
+    ]
     both = zip(*pairs, strict=True)
     return (*about, *(Signal("correlation", f"{names[a]} and {names[b]}") for a, b in both))
 
@@ -503,7 +582,9 @@ def _of_pits(looked: Looked, u: FloatArray, known: bool) -> Signals:
     pairs, third = column_pairs(d_y if known else 1), THIRD if d_y == 1 else ()
 
     def redraw(rows: IntArray) -> Draw:
-        return lambda rng, m: _of_columns(rng.random((len(rows), m, d_y), dtype=np.float32), pairs)
+        return lambda rng, m: _of_columns(
+            rng.random((len(rows), m, d_y), dtype=np.float32), pairs
+        )
 
     about, values = _about(looked, pairs), _of_columns(u, pairs)
     variance = np.broadcast_to(1.0, values.shape) if known else None
@@ -520,14 +601,21 @@ def _of_ranks(looked: Looked, outcomes: RankOutcomes) -> Signals:
     for start in range(0, n, step):
         some = slice(start, start + step)
         each = _of_columns(np.asarray(ranks[some], dtype=np.float64), pairs)
-        mean[some], variance[some], values[some] = each.mean(axis=1), each.var(axis=1), each[:, 0]
+        mean[some], variance[some], values[some] = (
+            each.mean(axis=1),
+            each.var(axis=1),
+            each[:, 0],
+        )
 
     def redraw(rows: IntArray) -> Draw:
         centre = mean[rows].astype(np.float32)[:, None]
         some, each = ranks[rows], np.arange(len(rows))[:, None]
 
         def draw(rng: np.random.Generator, m: int) -> AnyArray:
-            return _of_columns(some[each, rng.integers(0, count, (len(some), m))], pairs) - centre
+            return (
+                _of_columns(some[each, rng.integers(0, count, (len(some), m))], pairs)
+                - centre
+            )
 
         return draw
 
@@ -551,7 +639,9 @@ def _of_classes(looked: Looked) -> Signals:
         return np.concatenate(happened, axis=2, dtype=np.float32) - expected
 
     cells = CellSignals(lambda rows: normalised(whole[rows]), at)
-    values = at(np.arange(len(whole)), np.asarray(looked.codes)[:, None])[:, 0].astype(np.float64)
+    values = at(np.arange(len(whole)), np.asarray(looked.codes)[:, None])[:, 0].astype(
+        np.float64
+    )
     return Signals(about, values, mean * (1.0 - mean), cells.redraw, bound=1.0, cells=cells)
 
 
@@ -565,7 +655,9 @@ def events_of(looked: Looked) -> tuple[AnyArray, FloatArray]:
     event, hazard, before = (np.asarray(part)[:, None] for part in watched)
     # An event at a cut belongs to the third that ends there, one at 0 to the first.
     inside = ((hazard > low) | (low == 0.0)) & (hazard <= high)
-    return event & inside, np.asarray(np.clip(hazard, low, high) - np.clip(before, low, high))
+    return event & inside, np.asarray(
+        np.clip(hazard, low, high) - np.clip(before, low, high)
+    )
 
 
 def _thirds(looked: Looked) -> tuple[FloatArray, FloatArray]:
@@ -576,7 +668,8 @@ def _thirds(looked: Looked) -> tuple[FloatArray, FloatArray]:
 def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
     """Of times with censoring: events less what is expected, which is the variance, too.
 
-    Where it is known `until` when rows are censored, (n,), that is P(low < Λ ≤ high) up to then.
+    Where it is known `until` when rows are censored, (n,), that is P(low < Λ ≤ high) up to
+    then.
     """
     happened, expected = events_of(looked)
     about = tuple(Signal("events", looked.y_columns[0].name, label) for label in THIRDS)
@@ -587,7 +680,11 @@ def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
     stop = np.maximum(np.minimum(high - before, until[:, None]), start)
 
     def redraw(rows: IntArray) -> Draw:
-        first, last, end = start[rows][:, None], stop[rows][:, None], until[rows][:, None, None]
+        first, last, end = (
+            start[rows][:, None],
+            stop[rows][:, None],
+            until[rows][:, None, None],
+        )
 
         def draw(rng: np.random.Generator, m: int) -> AnyArray:
             times = rng.standard_exponential((len(rows), m, 1))
@@ -597,22 +694,33 @@ def _of_censored(looked: Looked, until: FloatArray | None) -> Signals:
 
         return draw
 
-    return Signals(about, happened - expected, np.exp(-start) - np.exp(-stop), redraw, bound=1.0)
+    return Signals(
+        about, happened - expected, np.exp(-start) - np.exp(-stop), redraw, bound=1.0
+    )
 
 
 def _of_events(looked: Looked, rows: Scored) -> Signals:
     """Of quantiles and intervals: whether each of their statements held."""
     assert rows.outcomes is not None
-    events, shares = looked.some_events, np.asarray(rows.outcomes.probabilities[0], dtype=np.float64)
+    events, shares = (
+        looked.some_events,
+        np.asarray(rows.outcomes.probabilities[0], dtype=np.float64),
+    )
     about = tuple(Signal.of(event, looked.y_columns[0].name) for event in events)
     level = np.array([event.level for event in events])
-    table = np.column_stack([event.happened(np.arange(len(shares))) for event in events]) - level
+    table = (
+        np.column_stack([event.happened(np.arange(len(shares))) for event in events])
+        - level
+    )
     variance = np.broadcast_to(level * (1.0 - level), (looked.n, len(events)))
     small, values = table.astype(np.float32), table[rows.outcomes.observed]
     cells = CellSignals(
-        lambda some: np.broadcast_to(shares, (len(some), len(shares))), lambda some, codes: small[codes]
+        lambda some: np.broadcast_to(shares, (len(some), len(shares))),
+        lambda some, codes: small[codes],
     )
-    return Signals(about, values, variance, cells.redraw, len(events), bound=1.0, cells=cells)
+    return Signals(
+        about, values, variance, cells.redraw, len(events), bound=1.0, cells=cells
+    )
 
 
 def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
@@ -642,7 +750,10 @@ def _of_counts(looked: Looked, law: Law, rows: Scored) -> Signals:
         made = uncentred(some, probabilities(some), codes) - mean[some][:, None]
         return np.asarray(made, dtype=np.float32)
 
-    (values, variance, mean), bound = np.empty((3, looked.n, len(about))), np.zeros(len(about))
+    (values, variance, mean), bound = (
+        np.empty((3, looked.n, len(about))),
+        np.zeros(len(about)),
+    )
     for some in np.split(np.arange(looked.n), np.arange(PIECE, looked.n, PIECE)):
         p = probabilities(some)
         made = uncentred(some, p, np.broadcast_to(np.arange(p.shape[1]), p.shape))
@@ -662,6 +773,8 @@ def _of_scores(looked: Looked) -> Signals:
     if looked.z is not None:
         parts, first = [looked.z, np.square(looked.z) - 1.0], 2
     else:
-        s, y = (np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y))
+        s, y = (
+            np.asarray(part, dtype=np.float64) for part in (looked.scores, looked.scored_y)
+        )
         parts, first = [-s, -s * (y - y.mean(axis=0)) - 1.0], 2 * len(names)
     return Signals(about, np.concatenate(parts, axis=1), None, None, first)

@@ -17,7 +17,14 @@ from condgof.check._record import Check
 from condgof.errors import InputError, ShapeError, check_number, require
 from condgof.laws._as_model import Columns, as_model, law_of
 from condgof.laws._law import Law
-from condgof.methods._monitor import LONGEST, KeptRows, RunningEvidence, Seen, glance, look_at
+from condgof.methods._monitor import (
+    LONGEST,
+    KeptRows,
+    RunningEvidence,
+    Seen,
+    glance,
+    look_at,
+)
 from condgof.result import Shown, check_alpha
 from condgof.sample import RngLike, Sample, Seed, is_frame
 
@@ -34,8 +41,8 @@ BET_ON = ("z", "tilts", "predicted")
 class Monitor(Shown):
     """A model in use, and the evidence against it so far; `monitor` makes one.
 
-    `beside` are columns of x that only the model reads, those of its predictions unless given; `frame`
-    makes a frame of columns by name, known from the first batch otherwise.
+    `beside` are columns of x that only the model reads, those of its predictions unless
+    given; `frame` makes a frame of columns by name, known from the first batch otherwise.
 
     Examples
     --------
@@ -62,7 +69,8 @@ class Monitor(Shown):
         named = self.model.names if isinstance(self.model, Columns) else ()
         self._beside = named if beside is None else tuple(beside)
         self._schema: dict[str, Any] = {}
-        #: Columns of the latest rows, what bets need, y and x by number, at most so many; batches since.
+        #: Columns of the latest rows, what bets need, y and x by number, at most so many;
+        #: batches since.
         self._kept: dict[str, AnyArray] = {}
         self._capacity, self._batches = 0, list[dict[str, AnyArray]]()
         #: A row of an array of zeros, where rows are of such arrays.
@@ -104,24 +112,35 @@ class Monitor(Shown):
         """All this in a few sentences."""
         weighed = self._evidence.done if self._evidence else 0
         of = "" if weighed == self.rows else f" from the first {weighed:,}"
-        told = f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at {1 / self.alpha:g})."
+        told = (
+            f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at"
+            f" {1 / self.alpha:g})."
+        )
         alarm = self._alarm
         if self._evidence and alarm:
             predicted = self._schema["predicted"][: self._evidence.predicted]
-            along = ["", *(f" along {name}" for name in (*predicted, *map(repr, self._looked)))]
+            along = [
+                "",
+                *(f" along {name}" for name in (*predicted, *map(repr, self._looked))),
+            ]
             told += (
                 f" ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
                 f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
             )
         for at in self.changes[-1:]:
-            told += f" Changed since about row {at['since']:,}, noticed after {at['rows']:,} rows."
+            told += (
+                f" Changed since about row {at['since']:,}, noticed after {at['rows']:,}"
+                " rows."
+            )
         return told
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row an event, the alarm and each change: after how many rows, since about which."""
         events = [("alarm", self._alarm)] if self._alarm else []
         events += [("change", change) for change in self.changes]
-        return [{"event": name, "rows": at["rows"], "since": at["since"]} for name, at in events]
+        return [
+            {"event": name, "rows": at["rows"], "since": at["since"]} for name, at in events
+        ]
 
     def __repr__(self) -> str:
         return f"Monitor({self.words})"
@@ -129,7 +148,8 @@ class Monitor(Shown):
     def update(self, x: Any, y: Any) -> Monitor:
         """Add a batch of rows, or one row with a y that is a number or a label; return the monitor.
 
-        How rows are cut into batches changes nothing. A batch that is refused leaves no trace.
+        How rows are cut into batches changes nothing. A batch that is refused leaves no
+        trace.
         """
         sample = None if self._zeros is None else _row_like(self._zeros, x, y)
         seen = None if sample is None else glance(self.model, sample)
@@ -138,7 +158,9 @@ class Monitor(Shown):
                 y = [y]
                 x = x if is_frame(x) else np.array([x])
             if len(y) == 0:
-                raise ShapeError("The batch is empty. Pass a row or more; without new rows do not call.")
+                raise ShapeError(
+                    "The batch is empty. Pass a row or more; without new rows do not call."
+                )
             sample = _sample(x, y)
             self._compare(sample)
         if seen is None:
@@ -148,7 +170,9 @@ class Monitor(Shown):
             if not self.rows:
                 self._begin({**_schema_of(sample), **said}, seen)
             elif any(now != self._schema[key] for key, now in said.items()):
-                raise InputError("The model says something of another kind than of the rows before.")
+                raise InputError(
+                    "The model says something of another kind than of the rows before."
+                )
         if is_frame(sample.x_given):
             self._frame = type(sample.x_given)
         self._add(sample, seen)
@@ -162,7 +186,9 @@ class Monitor(Shown):
         places = np.arange(max(self.since or 0, first), self.rows)
         law, sample = self._again(places)
         names = [name for name, _ in self._schema["x"]]
-        x = self._x_of(places, [name for name in names if name not in self._beside] or names)
+        x = self._x_of(
+            places, [name for name in names if name not in self._beside] or names
+        )
         return check(law, x, sample.y_given, **{"rng": self._seed, **options})
 
     @property
@@ -171,12 +197,24 @@ class Monitor(Shown):
 
         ``monitor(model, state=state)`` goes on from there as if nothing had happened.
         """
-        plain = {"condgof_monitor": VERSION, "alpha": self.alpha, "run_length": self.run_length}
+        plain = {
+            "condgof_monitor": VERSION,
+            "alpha": self.alpha,
+            "run_length": self.run_length,
+        }
         plain |= {"seed": self._seed, "rows": self.rows}
         if self._evidence is None:
             return plain
-        kept = {name: values[-self._capacity :].tolist() for name, values in self._held().items()}
-        return {**plain, "said": dict(self._schema), "evidence": self._evidence.plain(), "kept": kept}
+        kept = {
+            name: values[-self._capacity :].tolist()
+            for name, values in self._held().items()
+        }
+        return {
+            **plain,
+            "said": dict(self._schema),
+            "evidence": self._evidence.plain(),
+            "kept": kept,
+        }
 
     @property
     def _looked(self) -> dict[str, str]:
@@ -191,29 +229,43 @@ class Monitor(Shown):
         names = [name for name, _ in schema["x"]]
         lacking = [name for name in self._beside if name not in names]
         if lacking:
-            raise InputError(f"x has no column {lacking[0]!r}, where the model's predictions should be.")
+            raise InputError(
+                f"x has no column {lacking[0]!r}, where the model's predictions should be."
+            )
         for what in ("x", "y") if self._schema else ():
-            now, before = (", ".join(repr(n) for n, _ in s[what]) for s in (schema, self._schema))
+            now, before = (
+                ", ".join(repr(n) for n, _ in s[what]) for s in (schema, self._schema)
+            )
             if now != before:
                 raise InputError(f"{what} has the columns {now}, and before {before}.")
-            for (name, kind), (_, old) in zip(schema[what], self._schema[what], strict=True):
+            for (name, kind), (_, old) in zip(
+                schema[what], self._schema[what], strict=True
+            ):
                 if kind != old and {kind, old} != {"numbers", "booleans"}:
-                    raise InputError(f"{what} column {name!r} holds {kind}, and before {old}.")
+                    raise InputError(
+                        f"{what} column {name!r} holds {kind}, and before {old}."
+                    )
 
     def _law(self, sample: Sample, rows: IntArray) -> Law:
         if isinstance(self.model, Columns):
-            table = {column.name: sample.x[:, i] for i, column in enumerate(sample.x_columns)}
+            table = {
+                column.name: sample.x[:, i] for i, column in enumerate(sample.x_columns)
+            }
             law = self.model.bind(table, rows, sample.x_given)
-            return law(n=sample.n) if law.rows is None else law  # of one row all may be numbers
+            return (
+                law(n=sample.n) if law.rows is None else law
+            )  # of one row all may be numbers
         if self.model.rows is not None:
             if rows[-1] >= self.model.rows:
                 raise ShapeError(
-                    f"The model is bound to {self.model.rows} rows, and this batch goes to row "
-                    f"{rows[-1]}, counted from 0. Pass a function of x, or predictions of all rows."
+                    f"The model is bound to {self.model.rows} rows, and this batch goes to"
+                    f" row {rows[-1]}, counted from 0. Pass a function of x, or predictions"
+                    " of all rows."
                 )
             return law_of(self.model.take(rows), sample)
         law = law_of(self.model, sample)
-        # Ties are broken by random numbers that belong to the rows, however they come in batches.
+        # Ties are broken by random numbers that belong to the rows, however they come in
+        # batches.
         return replace(law, ids=rows) if hasattr(law, "ids") else law  # type: ignore[type-var]
 
     def _begin(self, schema: dict[str, Any], seen: Seen) -> RunningEvidence:
@@ -221,10 +273,15 @@ class Monitor(Shown):
         self._schema = schema
         settings = self.alpha, self.run_length, self._seed
         self._evidence = RunningEvidence(seen, len(self._looked), *settings)
-        dtypes = [object if kind == "text" else float for _, kind in (*schema["x"], schema["y"][0])]
+        dtypes = [
+            object if kind == "text" else float
+            for _, kind in (*schema["x"], schema["y"][0])
+        ]
         kept = {name: getattr(seen, name)[:0] for name in BET_ON}
         kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
-        self._kept = kept | {f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])}
+        self._kept = kept | {
+            f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])
+        }
         width = sum(math.prod(array.shape[1:]) for array in self._kept.values())
         self._capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
         with suppress(InputError):
@@ -258,18 +315,25 @@ class Monitor(Shown):
         """Put the latest rows and the batches since together."""
         if self._batches:
             for name, old in self._kept.items():
-                self._kept[name] = np.concatenate([old, *(new[name] for new in self._batches)])
+                self._kept[name] = np.concatenate(
+                    [old, *(new[name] for new in self._batches)]
+                )
             self._batches = []
         return self._kept
 
     def restore(self, state: Any) -> Monitor:
         """Take over a state, and refuse one that is not of this model: it must say the same of rows."""
         if not isinstance(state, Mapping) or state.get("condgof_monitor") != VERSION:
-            raise InputError("state is not that of a monitor of this version: pass monitor.state.")
+            raise InputError(
+                "state is not that of a monitor of this version: pass monitor.state."
+            )
         for name in ("alpha", "run_length"):
             new, old = getattr(self, name), state.get(name)
             if new != old:
-                told = f"The state is of a monitor with {name}={old!r}, and this one has {new!r}."
+                told = (
+                    f"The state is of a monitor with {name}={old!r}, and this one has"
+                    f" {new!r}."
+                )
                 raise InputError(f"{told} Pass the same, or begin anew without a state.")
         try:
             self.rows, self._seed = int(state["rows"]), int(state["seed"])
@@ -277,19 +341,34 @@ class Monitor(Shown):
                 return self
             kept, schema = state["kept"], dict(state["said"])
             arrays = {name: np.array(kept[name], dtype=float) for name in BET_ON}
-            self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays)).restore(state["evidence"])
-            self._kept = {name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()}
+            self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays)).restore(
+                state["evidence"]
+            )
+            self._kept = {
+                name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()
+            }
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise InputError(f"The state is damaged ({type(error).__name__}: {error}).") from error
+            raise InputError(
+                f"The state is damaged ({type(error).__name__}: {error})."
+            ) from error
         n = len(self._kept["z"])
         some = np.arange(max(n - ASKED, 0), n) + self.rows - n
         why = "says otherwise of the latest rows"
         try:
             seen = look_at(*self._again(some), some, self._seed)
-            both = [(getattr(seen, name), self._kept[name][-ASKED:]) for name in ("z", "tilts")]
-            same = all(a.shape == b.shape and np.allclose(a, b, APART, APART) for a, b in both)
-        except Exception as error:  # whatever a model raises that gets columns it does not know
-            same, why = False, f"cannot be asked of its rows ({type(error).__name__}: {error})"
+            both = [
+                (getattr(seen, name), self._kept[name][-ASKED:]) for name in ("z", "tilts")
+            ]
+            same = all(
+                a.shape == b.shape and np.allclose(a, b, APART, APART) for a, b in both
+            )
+        except (
+            Exception
+        ) as error:  # whatever a model raises that gets columns it does not know
+            same, why = (
+                False,
+                f"cannot be asked of its rows ({type(error).__name__}: {error})",
+            )
         if not same:
             told = f"The state is of another model or of other columns: this model {why}."
             raise InputError(f"{told} Pass the same, or begin anew without a state.")
@@ -308,7 +387,9 @@ class Monitor(Shown):
         data = {}
         for i, (name, kind) in enumerate(self._schema["x"]):
             values = self._held()[f"x{i}"][rows - self.rows]
-            values = np.rint(values * 86_400e6).astype("M8[us]") if kind == "dates" else values
+            values = (
+                np.rint(values * 86_400e6).astype("M8[us]") if kind == "dates" else values
+            )
             if name in names:
                 data[name] = values.astype(bool) if kind == "booleans" else values
         if self._schema["form"] == "array":
@@ -316,7 +397,9 @@ class Monitor(Shown):
             return x[:, 0] if self._schema["flat_x"] else x
         if self._frame is None:
             library = "polars" if self._schema["form"] == "polars" else "pandas"
-            self._frame = require(library, "frames", "Going on with rows of a frame").DataFrame
+            self._frame = require(
+                library, "frames", "Going on with rows of a frame"
+            ).DataFrame
         return self._frame(data)
 
 
@@ -353,9 +436,13 @@ def _row_like(zeros: Sample, x: TableLike, y: TableLike) -> Sample | None:
     if not given.dtype == observed.dtype == np.float64 or len(given) != 1 or given.ndim > 2:
         return None
     values = given.reshape(1, -1).copy()
-    if values.shape != zeros.x.shape or not (math.isfinite(observed[0]) and np.isfinite(values).all()):
+    if values.shape != zeros.x.shape or not (
+        math.isfinite(observed[0]) and np.isfinite(values).all()
+    ):
         return None
-    return Sample(values, observed[:, None].copy(), given, observed, zeros.x_columns, zeros.y_columns)
+    return Sample(
+        values, observed[:, None].copy(), given, observed, zeros.x_columns, zeros.y_columns
+    )
 
 
 def monitor(
@@ -368,24 +455,26 @@ def monitor(
 ) -> Monitor:
     """Watch a model in use: rows come one by one or in batches, and the answer is valid at any time.
 
-    - *Is it wrong?* The evidence is an e-value: wealth of 1 that is bet against the model. If the model
-      is true, it ever reaches 1/alpha with probability at most alpha, however long one watches. Bets are
-      on shift, spread and shape of the normal scores z, or of a discrete y on its probabilities: of all
-      rows, and by quantiles or levels of each column of x and of the predictions; from the first row on,
-      and once more every 64 rows.
-    - *Has it changed?* As long as nothing changes, ranks of z among all rows before are uniform; bets
-      against that (a Shiryaev–Roberts sum) see a change where there is none after `run_length` rows on
-      average, or later.
+    - *Is it wrong?* The evidence is an e-value: wealth of 1 that is bet against the model.
+      If the model is true, it ever reaches 1/alpha with probability at most alpha, however
+      long one watches. Bets are on shift, spread and shape of the normal scores z, or of a
+      discrete y on its probabilities: of all rows, and by quantiles or levels of each
+      column of x and of the predictions; from the first row on, and once more every 64
+      rows.
+    - *Has it changed?* As long as nothing changes, ranks of z among all rows before are
+      uniform; bets against that (a Shiryaev–Roberts sum) see a change where there is none
+      after `run_length` rows on average, or later.
 
-    Memory does not grow: sums, and at most 2,000 of the latest rows. Evidence is added up after each of
-    the first 32 rows, then in steps of at most 32. Rows must be independent given x and what came
-    before. Do not use it on rows that the model was fitted on. Scores alone cannot be monitored.
+    Memory does not grow: sums, and at most 2,000 of the latest rows. Evidence is added up
+    after each of the first 32 rows, then in steps of at most 32. Rows must be independent
+    given x and what came before. Do not use it on rows that the model was fitted on. Scores
+    alone cannot be monitored.
 
     Parameters
     ----------
     model : law, model or anything `as_model` takes
-        The model, a function of x. Predictions in columns of a frame x are named by `columns`; arrays of
-        predictions must have a row for each that is to come.
+        The model, a function of x. Predictions in columns of a frame x are named by
+        `columns`; arrays of predictions must have a row for each that is to come.
     alpha : float
         The probability of an alarm if the model is true, over all time.
     run_length : float
@@ -418,6 +507,8 @@ def monitor(
     True
     """
     alpha, longest = check_alpha(alpha), "a number between 1 and inf"
-    run_length = check_number(run_length, "run_length", longest, lambda rows: 1 < rows < math.inf)
+    run_length = check_number(
+        run_length, "run_length", longest, lambda rows: 1 < rows < math.inf
+    )
     made = Monitor(model, alpha, run_length, Seed.of(rng).value)
     return made if state is None else made.restore(state)

@@ -36,22 +36,26 @@ class Interval(Record):
 class Finding(Record):
     """One number that is said of some rows, beside what the model says."""
 
-    #: Of a continuous y, with z the normal scores of the model's CDF: ``"shift"``, the mean of z (of
-    #: all rows its median); ``"spread"``, its standard deviation (of all rows the width of the middle
-    #: half, over that of the model); ``"skew"``, the share of rows above the model's 95% quantile less
-    #: that below its 5% quantile; ``"tails"`` and ``"coverage"``, the shares outside and inside the
-    #: central interval `label`; ``"correlation"``, of z of two columns; ``"wild"``, how many of all rows
-    #: lie further out than any should. Of classes: ``"confidence"``, how often the most probable one was
-    #: right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and ``"spread"`` of
-    #: (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often such a count or a larger one
-    #: had a probability below 0.01. ``"quantile"``: how often y was not above the quantile `label`. Of
-    #: times with censoring: ``"events"``, their number over the expected one, of all time or a third.
+    #: Of a continuous y, with z the normal scores of the model's CDF: ``"shift"``, the mean
+    #: of z (of all rows its median); ``"spread"``, its standard deviation (of all rows the
+    #: width of the middle half, over that of the model); ``"skew"``, the share of rows
+    #: above the model's 95% quantile less that below its 5% quantile; ``"tails"`` and
+    #: ``"coverage"``, the shares outside and inside the central interval `label`;
+    #: ``"correlation"``, of z of two columns; ``"wild"``, how many of all rows lie further
+    #: out than any should. Of classes: ``"confidence"``, how often the most probable one
+    #: was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and
+    #: ``"spread"`` of (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often
+    #: such a count or a larger one had a probability below 0.01. ``"quantile"``: how often
+    #: y was not above the quantile `label`. Of times with censoring: ``"events"``, their
+    #: number over the expected one, of all time or a third.
     kind: str
     column: str
     estimate: float
-    #: Its interval: of a slice simultaneous over the whole search, so that it holds for what was found.
+    #: Its interval: of a slice simultaneous over the whole search, so that it holds for
+    #: what was found.
     interval: tuple[float, float]
-    #: What the model says; both in words; the class, the interval or the quantile that it is about.
+    #: What the model says; both in words; the class, the interval or the quantile that it
+    #: is about.
     expected: float
     words: str
     label: str = ""
@@ -76,7 +80,8 @@ class Finding(Record):
 class Condition(Record):
     """What the rows of a slice have in common in one column."""
 
-    #: The column, as `Check.frame` names it; "30 ≤ age ≤ 47"; the same for `DataFrame.query`.
+    #: The column, as `Check.frame` names it; "30 ≤ age ≤ 47"; the same for
+    #: `DataFrame.query`.
     column: str
     words: str
     query: str
@@ -97,18 +102,22 @@ class Slice(Shown, Record):
 
     #: One or two; none for all rows but those of other slices.
     conditions: tuple[Condition, ...]
-    #: "30 ≤ age ≤ 47 and married = 1"; for ``report.frame().query(...)``, "" of rows named by a mask.
+    #: "30 ≤ age ≤ 47 and married = 1"; for ``report.frame().query(...)``, "" of rows named
+    #: by a mask.
     words: str
     query: str
-    #: Numbers of its rows in the data, counted from 0, and their share of the rows looked at.
+    #: Numbers of its rows in the data, counted from 0, and their share of the rows looked
+    #: at.
     rows: IntArray
     share: float
-    #: Corrected for the whole search, or for all slices named beforehand; the least that it could be.
+    #: Corrected for the whole search, or for all slices named beforehand; the least that it
+    #: could be.
     pvalue: float
     pvalue_floor: float
     #: What is said of its rows, the leading one first.
     findings: tuple[Finding, ...]
-    #: How bad: of the leading finding, in standard deviations of y, or in probability; at least 0.
+    #: How bad: of the leading finding, in standard deviations of y, or in probability; at
+    #: least 0.
     severity: float
     #: "too narrow", "too high" (the model), …
     direction: str
@@ -148,8 +157,9 @@ class Slice(Shown, Record):
 class Effect(Record):
     """How much: the size of the misfit, which does not grow with n."""
 
-    #: The size of a misfit that is the same at every x and has the discrepancy of the data: a shift in
-    #: the model's standard deviations, or of a discrete y a probability; `unit` says which.
+    #: The size of a misfit that is the same at every x and has the discrepancy of the data:
+    #: a shift in the model's standard deviations, or of a discrete y a probability; `unit`
+    #: says which.
     interval: Interval
     unit: str
     #: "as large as a constant shift of 0.21 model standard deviations (0.17 to 0.25)".
@@ -160,7 +170,8 @@ class Effect(Record):
 class Power(Record):
     """What could have been found: the smallest misfit that is found with probability `power`."""
 
-    #: In the unit of `Effect`, and data that spread this many times as much as the model says, or None.
+    #: In the unit of `Effect`, and data that spread this many times as much as the model
+    #: says, or None.
     size: float | None
     spread: float | None
     power: float
@@ -206,7 +217,8 @@ class Check(Shown, Record):
     effect: Effect
     power: Power
     tolerance: Tolerance | None
-    #: The level of all of it; the rows that were looked at; what was searched, versions, notes.
+    #: The level of all of it; the rows that were looked at; what was searched, versions,
+    #: notes.
     alpha: float
     looked: Looked
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -233,7 +245,11 @@ class Check(Shown, Record):
     @property
     def subject(self) -> str:
         """What the verdict is about: "the model", or of `composite` the family it is fitted from."""
-        return "the family of the fitted model" if "fitted" in self.result.details else "the model"
+        return (
+            "the family of the fitted model"
+            if "fitted" in self.result.details
+            else "the model"
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -253,15 +269,20 @@ class Check(Shown, Record):
     def slices_by(self, order: str = "certain") -> tuple[Slice, ...]:
         """Return the slices, most certain first or worst first (``order="severity"``)."""
         worst_first = tuple(sorted(self.slices, key=lambda one: -one.severity))
-        return self.slices if check_choice(order, "order", ORDERS) == "certain" else worst_first
+        return (
+            self.slices
+            if check_choice(order, "order", ORDERS) == "certain"
+            else worst_first
+        )
 
     def frame(self) -> Any:
         """Return the rows that were looked at as a pandas frame: x, y, what is predicted, and z.
 
-        ``frame().query(s.query)`` has exactly the rows of the slice s; the index is the number of each
-        row in the data. Columns: those of x and y, ``predicted`` and ``predicted_sd`` (of classes the
-        most probable class and its ``confidence``), and of a continuous y ``pit``, the probability
-        integral transform, and ``z``, its normal score.
+        ``frame().query(s.query)`` has exactly the rows of the slice s; the index is the
+        number of each row in the data. Columns: those of x and y, ``predicted`` and
+        ``predicted_sd`` (of classes the most probable class and its ``confidence``), and of
+        a continuous y ``pit``, the probability integral transform, and ``z``, its normal
+        score.
         """
         from condgof.check._looked import frame_of
 
@@ -270,16 +291,17 @@ class Check(Shown, Record):
     def repair(self, *, rng: RngLike = 0) -> Repair:
         """Learn a correction on these rows, and return the model with it.
 
-        Of a continuous y it is a monotone map of z = Φ⁻¹(F(y|x)): shift, spread, skew and tails that may
-        depend on the predictions and on columns of x, and a shape that is the same in all rows. Of
-        counts it maps the scores of the CDF and multiplies the odds of 0; of classes it changes the
-        logits; draws, quantiles and ends of intervals are moved. How much is learned is chosen by
-        cross-validation, and nothing is unless it is clearly better on rows that were held out:
-        ``better.held_out`` is that gain. Several columns of y, and scores or moments alone, are refused.
-        The `rng` is of the folds, and of the rows that are learned from, at most 10,000.
+        Of a continuous y it is a monotone map of z = Φ⁻¹(F(y|x)): shift, spread, skew and
+        tails that may depend on the predictions and on columns of x, and a shape that is
+        the same in all rows. Of counts it maps the scores of the CDF and multiplies the
+        odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals
+        are moved. How much is learned is chosen by cross-validation, and nothing is unless
+        it is clearly better on rows that were held out: ``better.held_out`` is that gain.
+        Several columns of y, and scores or moments alone, are refused. The `rng` is of the
+        folds, and of the rows that are learned from, at most 10,000.
 
-        The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2, y2)``. Judge
-        it on other rows than these.
+        The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2,
+        y2)``. Judge it on other rows than these.
 
         Examples
         --------
@@ -296,17 +318,24 @@ class Check(Shown, Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
-        names = [field.name for field in fields(self) if field.name not in ("looked", "base")]
+        names = [
+            field.name for field in fields(self) if field.name not in ("looked", "base")
+        ]
         names += ["rejected", "x_columns", "y_columns"]
         return {"schema": SCHEMA, **{name: plain(getattr(self, name)) for name in names}}
 
     def to_html(
-        self, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
+        self,
+        *,
+        title: str | None = None,
+        command: str | None = None,
+        notes: Sequence[str] = (),
     ) -> str:
         """Write the report: one HTML file below 1 MB that needs no network and no other file.
 
-        `title` is the heading of the page (what is predicted from what unless given), `command` the
-        command that gives the check again, `notes` what else the reader should know.
+        `title` is the heading of the page (what is predicted from what unless given),
+        `command` the command that gives the check again, `notes` what else the reader
+        should know.
         """
         from condgof.report import check_page
 
@@ -315,11 +344,12 @@ class Check(Shown, Record):
     def plot(self, what: str | None = None, ax: object = None, **which: Any) -> Any:
         """Draw the four pictures that matter on one figure, or one of the report's on Axes.
 
-        Needs ``condgof[plot]``. ``what``: "fit" (y against what is predicted, or a ``column=``), "pit",
-        "slices", "groups", "column" (``column=``: residual quantiles along it), "slice" (``number=``:
-        the residuals of its rows), "qq", "map" (``columns=``: two of them), "null"; of classes
-        "reliability" and "classes", of counts "rootogram", of quantiles and intervals "coverage", of
-        times with censoring "survival". Returns a matplotlib Figure or Axes.
+        Needs ``condgof[plot]``. ``what``: "fit" (y against what is predicted, or a
+        ``column=``), "pit", "slices", "groups", "column" (``column=``: residual quantiles
+        along it), "slice" (``number=``: the residuals of its rows), "qq", "map"
+        (``columns=``: two of them), "null"; of classes "reliability" and "classes", of
+        counts "rootogram", of quantiles and intervals "coverage", of times with censoring
+        "survival". Returns a matplotlib Figure or Axes.
 
         Examples
         --------
@@ -336,10 +366,15 @@ class Check(Shown, Record):
         """Return one row a finding: of all rows, of each slice and of each group."""
         whole = {"where": "all rows", "n": self.looked.n, "pvalue": None}
         rows = [{**whole, **finding.record()} for finding in self.overall]
-        return rows + [row for part in (*self.slices, *self.groups) for row in part.records()]
+        return rows + [
+            row for part in (*self.slices, *self.groups) for row in part.records()
+        ]
 
     def __repr__(self) -> str:
-        return f"Check(n={self.result.n}, {self.result.pvalue_words}, slices={len(self.slices)})"
+        return (
+            f"Check(n={self.result.n}, {self.result.pvalue_words},"
+            f" slices={len(self.slices)})"
+        )
 
     def __str__(self) -> str:
         from condgof.check._text import check_text

@@ -41,11 +41,12 @@ if TYPE_CHECKING:
 #: Of more rows than this so many are learned from; fewer than that teach nothing.
 MOST_ROWS, LEAST_ROWS = 10_000, 50
 FOLDS = 5
-#: How many standard errors a gain must have: if the p-value of the check is a tenth of its level or
-#: less, if the model is rejected, and if it is not.
+#: How many standard errors a gain must have: if the p-value of the check is a tenth of its
+#: level or less, if the model is rejected, and if it is not.
 STRONG, NEEDED = 0.1, (0.5, 1.5, 2.5)
-#: Half the width of a 95% interval, in standard errors; and by how much that of held-out rows is wider,
-#: because folds share the rows that they learn from (Nadeau and Bengio: √(1 + FOLDS/(FOLDS − 1))).
+#: Half the width of a 95% interval, in standard errors; and by how much that of held-out
+#: rows is wider, because folds share the rows that they learn from (Nadeau and Bengio: √(1
+#: + FOLDS/(FOLDS − 1))).
 WIDE, SHARED = 1.96, 1.5
 #: What a row counts for whose prediction is no number.
 WORST = 1e6
@@ -53,18 +54,20 @@ LEFT = "The model is left as it is."
 NOTHING = f"Nothing to mend: no correction is clearly better on held-out rows. {LEFT}"
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 REPAIR = 27
-#: Penalties of what depends on x, in rows; of the constant; and how much more the shape costs.
+#: Penalties of what depends on x, in rows; of the constant; and how much more the shape
+#: costs.
 PENALTIES, CONSTANT, SHAPE = (5.0, 25.0, 125.0, 625.0), 1.0, 4.0
 #: Steps of the optimiser, and where it stops: gains are told to three digits.
 STEPS, FLAT = 40, 3e-5
 #: What the prior of each weight of a shape counts for, in rows, and steps to the weights.
 SHAPE_ROWS, SHAPE_STEPS = np.append(np.full(len(maps.CENTRES) - 1, 0.5), 20.0), 100
-#: Logits and numbers of a row beyond this are not meant; a probability below that counts as that.
+#: Logits and numbers of a row beyond this are not meant; a probability below that counts as
+#: that.
 MOST, LEAST = 30.0, 1e-12
 #: Waves along the ranks of a column, and of a prediction, and values that ranks come from.
 FINE, WAVES, KNOTS = 12, 5, 256
-#: A category has a function for each of so many levels, the largest; and what a level counts for: two
-#: levels of equal size have the variance of a wave.
+#: A category has a function for each of so many levels, the largest; and what a level
+#: counts for: two levels of equal size have the variance of a wave.
 LEVELS, LEVEL = 40, 2.0
 
 
@@ -77,7 +80,9 @@ class Correction(NamedTuple):
 
     def of(self, law: Law, x: TableLike) -> Law:
         features = np.ones((law.n, 1)) if self.design is None else self.design.at(x, law)
-        return self.kind.change(law, features @ self.learned.coefficients, self.learned.shape)
+        return self.kind.change(
+            law, features @ self.learned.coefficients, self.learned.shape
+        )
 
 
 class Learned(NamedTuple):
@@ -105,8 +110,8 @@ class Base(NamedTuple):
 class Gain(Record):
     """How much better a repaired model predicts rows that it was not learned on."""
 
-    #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the first, less
-    #: is better).
+    #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the
+    #: first, less is better).
     measure: str
     #: Its mean over the n rows, of the model as it is and repaired.
     before: float
@@ -120,7 +125,10 @@ class Gain(Record):
     def words(self) -> str:
         """In words: log score better by 0.12 a row (0.09 to 0.15): -1.52 before, -1.40 after."""
         if self.interval[0] == self.interval[1] == 0:
-            return f"{self.measure} {self.before:.2f} before and after: the model is left as it is"
+            return (
+                f"{self.measure} {self.before:.2f} before and after: the model is left as"
+                " it is"
+            )
         way, sign = ("better", 1.0) if self.estimate >= 0 else ("worse", -1.0)
         low, high = sorted(sign * end for end in self.interval)
         size, span = sized(abs(self.estimate), low, high)
@@ -137,8 +145,9 @@ class Gain(Record):
 class Repair(Shown, Model):
     """A model repaired, from `Check.repair`: a model like any other, which says what it learned.
 
-    ``better(x)`` is the law at other rows. Where the model was given by predictions of the rows of the
-    check, ``better.of((mean2, std2))`` is the model at others. Judge it on rows it was not learned on.
+    ``better(x)`` is the law at other rows. Where the model was given by predictions of the
+    rows of the check, ``better.of((mean2, std2))`` is the model at others. Judge it on rows
+    it was not learned on.
 
     Examples
     --------
@@ -155,12 +164,15 @@ class Repair(Shown, Model):
     True
     """
 
-    #: What was learned, if anything; the model as it was, None if predictions of the rows of the check.
+    #: What was learned, if anything; the model as it was, None if predictions of the rows
+    #: of the check.
     correction: Correction | None = None
     base: ModelLike | None = None
-    #: The gain on rows of the check, each by a repair that was learned and chosen without it, if any.
+    #: The gain on rows of the check, each by a repair that was learned and chosen without
+    #: it, if any.
     held_out: Gain | None = None
-    #: Both in words; the rows of the check with what was learned without them; what the check was of.
+    #: Both in words; the rows of the check with what was learned without them; what the
+    #: check was of.
     sentences: tuple[str, ...] = ()
     parts: tuple[Part, ...] = field(default=(), repr=False)
     checked: Base | None = field(default=None, repr=False)
@@ -187,14 +199,18 @@ class Repair(Shown, Model):
         if self.base is None:
             _refuse()
         sample = Sample.of(x, y, to_test=False)
-        return gain_of(law_of(self.base, sample), law_of(self, sample), sample.y_given, None)
+        return gain_of(
+            law_of(self.base, sample), law_of(self, sample), sample.y_given, None
+        )
 
     def held_out_law(self) -> tuple[Law, Law]:
         """Return the law of the rows of the check, and repaired: each row by what others taught."""
         assert self.checked is not None
         law, x = self.checked.law, self.checked.rows.sample.x_given
         each = ((rows, how, law.take(rows), take_rows(x, rows)) for rows, how in self.parts)
-        return law, join([(rows, _repaired(how, own, own_x)) for rows, how, own, own_x in each])
+        return law, join(
+            [(rows, _repaired(how, own, own_x)) for rows, how, own, own_x in each]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was learned in words, and the gain, as plain Python objects, ready for JSON."""
@@ -222,9 +238,9 @@ def _repaired(correction: Correction | None, base: ModelLike, x: TableLike) -> L
 
 def _refuse(*_: Any) -> NoReturn:
     raise InputError(
-        "The model was checked by predictions for its rows, which say nothing of other rows. Pass "
-        "predictions for these: better.of((mean, std)), better.of(condgof.from_draws(draws)), …, is the "
-        "repaired model there."
+        "The model was checked by predictions for its rows, which say nothing of other"
+        " rows. Pass predictions for these: better.of((mean, std)),"
+        " better.of(condgof.from_draws(draws)), …, is the repaired model there."
     )
 
 
@@ -233,8 +249,9 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
     base = check.base
     if base is None:
         raise InputError(
-            "This report has no model to repair: it was stored without it, or its model has seen these "
-            "rows (`composite`). Check a model on other rows, or condgof.crossfit(fit, x, y)."
+            "This report has no model to repair: it was stored without it, or its model has"
+            " seen these rows (`composite`). Check a model on other rows, or"
+            " condgof.crossfit(fit, x, y)."
         )
     model = as_model(base.model)
     name, parts = f"{model.name}, repaired", ((np.arange(base.rows.sample.n), None),)
@@ -250,11 +267,20 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
     if n < LEAST_ROWS or len(np.unique(units)) < 2 * FOLDS:
-        least = f"that takes {LEAST_ROWS} rows, and {2 * FOLDS} groups or blocks if rows are dependent"
-        return replace(repair, sentences=(f"{n} rows are too few to learn from ({least}). {LEFT}",))
-    rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
+        least = (
+            f"that takes {LEAST_ROWS} rows, and {2 * FOLDS} groups or blocks if rows are"
+            " dependent"
+        )
+        return replace(
+            repair, sentences=(f"{n} rows are too few to learn from ({least}). {LEFT}",)
+        )
+    rows = (
+        np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
+    )
     data: Any = kind.of(law, check.looked, sample).take(rows)
-    design = RepairDesign.of(sample.x_given, law, {c.column for s in check.slices for c in s.conditions})
+    design = RepairDesign.of(
+        sample.x_given, law, {c.column for s in check.slices for c in s.conditions}
+    )
     features = {
         None: np.ones((len(rows), 1)),
         design: design.at(take_rows(sample.x_given, rows), law.take(rows)),
@@ -262,7 +288,9 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     _, codes = np.unique(units[rows], return_inverse=True)
     folds = rng.permutation(int(codes.max()) + 1)[codes.ravel()] % FOLDS
     tried = list(_attempts(data, features, folds))
-    needed = NEEDED[0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2]
+    needed = NEEDED[
+        0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2
+    ]
 
     def chosen(some: AnyArray) -> Attempt | None:
         """Return what is best on some held-out rows; None if not by `needed` standard errors."""
@@ -283,11 +311,15 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
         learned = data.shaped(features[best.design], learned)
     final = Correction(kind, best.design, learned)
     parts.append((np.setdiff1d(np.arange(n), rows), final))
-    done = replace(repair, correction=final, parts=tuple(part for part in parts if len(part[0])))
+    done = replace(
+        repair, correction=final, parts=tuple(part for part in parts if len(part[0]))
+    )
     gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
     if gain.estimate <= 0:
         return repair
-    return replace(done, held_out=gain, sentences=_told(final, law, gain, features[best.design], n))
+    return replace(
+        done, held_out=gain, sentences=_told(final, law, gain, features[best.design], n)
+    )
 
 
 class Attempt(NamedTuple):
@@ -310,7 +342,10 @@ def _attempts(
             learned = [Learned(fit(*other, penalty)) for other in others]
             for shaped in (False, True) if type(data) is Mapped else (False,):
                 if shaped:
-                    learned = [own.shaped(g, one) for (own, g), one in zip(others, learned, strict=True)]
+                    learned = [
+                        own.shaped(g, one)
+                        for (own, g), one in zip(others, learned, strict=True)
+                    ]
                 gains = np.empty(len(folds))
                 for k, one in enumerate(learned):
                     gains[folds == k] = data.take(folds == k).gains(f[folds == k], one)
@@ -318,7 +353,9 @@ def _attempts(
                 yield Attempt(design, penalty, shaped, learned, gains)
 
 
-def gain_of(before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE) -> Gain:
+def gain_of(
+    before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE
+) -> Gain:
     """Compare two laws of the same rows by the first measure that both have, and that is finite."""
     for measure in offered(after):
         old, new = (score(law, y, measure) for law in (before, after))
@@ -338,7 +375,9 @@ def gained(base: Base) -> Iterator[str]:
         yield f"repaired, beside the model as it was: {gain.words}"
 
 
-def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int) -> tuple[str, ...]:
+def _told(
+    correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int
+) -> tuple[str, ...]:
     kind, design, learned = correction
     given, middle = "the same in all rows", ""
     if design is not None:
@@ -353,7 +392,9 @@ def _told(correction: Correction, law: Law, gain: Gain, features: FloatArray, n:
     elif kind is Classed:
         what = f"logits times {_span(np.exp(eta[:, 0]))} and a constant for each class"
     else:
-        low, centre, high = maps.unbend(eta[:, :4], np.tile([-1.0, 0.0, 1.0], (len(eta), 1))).T
+        low, centre, high = maps.unbend(
+            eta[:, :4], np.tile([-1.0, 0.0, 1.0], (len(eta), 1))
+        ).T
         shift, spread = _span(centre), _span(0.5 * (high - low))
         what = f"a shift by {shift} model standard deviations and a spread times {spread}"
         if eta.shape[1] > 4:
@@ -373,7 +414,8 @@ def _span(values: AnyArray) -> str:
 def warp_units() -> FloatArray:
     """Return C with C'FC = 1, F the Fisher information of the map at the identity, (4, 4).
 
-    C is upper triangular: skew comes with the shift, and tails with the spread, that keep them pure.
+    C is upper triangular: skew comes with the shift, and tails with the spread, that keep
+    them pure.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     bent = maps.bend(np.zeros((len(nodes), maps.PARAMETERS)), nodes)
@@ -385,8 +427,8 @@ def warp_units() -> FloatArray:
 class Mapped:
     """Normal scores z of one continuous y, (n,); η is the map of `maps.bend`.
 
-    As all kinds: `units` (q, q) lead from numbers of unit information to η; `costs` are how much more
-    each number costs where it depends on x; `start` is where to begin.
+    As all kinds: `units` (q, q) lead from numbers of unit information to η; `costs` are how
+    much more each number costs where it depends on x; `start` is where to begin.
     """
 
     z: FloatArray
@@ -450,7 +492,9 @@ class Knotted(Mapped):
         z = maps.unbend(eta, np.broadcast_to(places, values.shape))
         moved = maps.values_at(*maps.extended(values, places), z)
         if isinstance(law, Draws):
-            return replace(law, values=np.rint(moved) if (values == np.rint(values)).all() else moved)
+            return replace(
+                law, values=np.rint(moved) if (values == np.rint(values)).all() else moved
+            )
         if isinstance(law, Quantiles):
             return replace(law, values=moved)
         assert isinstance(law, Intervals)
@@ -472,8 +516,9 @@ def _knots(law: Law) -> tuple[FloatArray, FloatArray]:
         values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
         if not np.isfinite(values).all():
             raise UnsupportedModelError(
-                "An interval without an end cannot be repaired: what lies beyond it has no measure. "
-                "Pass its finite end as a quantile, condgof.from_quantiles(end, level)."
+                "An interval without an end cannot be repaired: what lies beyond it has no"
+                " measure. Pass its finite end as a quantile, condgof.from_quantiles(end,"
+                " level)."
             )
     return np.asarray(ndtri(levels)), values
 
@@ -489,7 +534,9 @@ class Counted(Mapped):
     def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
         assert isinstance(law, Counts)
         y = sample.y[:, :1]
-        return cls(maps.count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)))
+        return cls(
+            maps.count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1))
+        )
 
     @property
     def units(self) -> FloatArray:
@@ -498,7 +545,10 @@ class Counted(Mapped):
         return units
 
     def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sides = [maps.bend(eta[:, :-1], np.clip(z, -maps.FARTHEST, maps.FARTHEST)) for z in self.z.T]
+        sides = [
+            maps.bend(eta[:, :-1], np.clip(z, -maps.FARTHEST, maps.FARTHEST))
+            for z in self.z.T
+        ]
         w = np.where(np.isinf(self.z.T), self.z.T, [side.w for side in sides])
         density = np.exp(-0.5 * w**2) / np.sqrt(2.0 * np.pi)
         by = [d * side.w_by_eta for d, side in zip(density, sides, strict=True)]
@@ -581,9 +631,10 @@ def kind_of(law: Law, looked: Looked) -> Kind:
     if looked.kind == "classes" and isinstance(law, Probabilities):
         return Classed
     raise UnsupportedModelError(
-        f"This model cannot be repaired ({law.name}, {looked.kind}): that takes one column of y without "
-        "censoring, and a CDF, probabilities, draws, quantiles or intervals. Of several columns repair "
-        "each by itself; of moments say which distribution they mean, such as condgof.normal(mean, std)."
+        f"This model cannot be repaired ({law.name}, {looked.kind}): that takes one column"
+        " of y without censoring, and a CDF, probabilities, draws, quantiles or intervals."
+        " Of several columns repair each by itself; of moments say which distribution they"
+        " mean, such as condgof.normal(mean, std)."
     )
 
 
@@ -617,7 +668,9 @@ def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatA
         return float(total), back.ravel()
 
     options: Any = {"maxiter": STEPS, "gtol": FLAT, "ftol": 1e-9}
-    optimum = minimize(loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options)
+    optimum = minimize(
+        loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options
+    )
     whole = coefficients(optimum.x)
     whole[0] += begin
     return np.asarray(whole @ units.T)
@@ -628,7 +681,8 @@ class Basis:
     """Functions of one column."""
 
     name: str
-    #: Of numbers and dates: values that occur, and the share of rows below each (ties by half).
+    #: Of numbers and dates: values that occur, and the share of rows below each (ties by
+    #: half).
     knots: FloatArray
     ranks: FloatArray
     #: Of a category: the levels that have a function.
@@ -637,7 +691,9 @@ class Basis:
     missing: bool = False
 
     @classmethod
-    def of(cls, name: str, values: FloatArray, levels: Sequence[str] | None) -> Basis | None:
+    def of(
+        cls, name: str, values: FloatArray, levels: Sequence[str] | None
+    ) -> Basis | None:
         """Take what the values (n,) of a column tell; None if it is constant."""
         lost = np.isnan(values)
         known, counts = np.unique(values[~lost], return_counts=True)
@@ -649,11 +705,15 @@ class Basis:
             return cls(name, known[:0], known[:0], named, bool(lost.any()))
         ranks = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
         if len(known) > KNOTS:
-            some = np.unique(np.searchsorted(ranks, np.linspace(0, 1, KNOTS)).clip(0, len(known) - 1))
+            some = np.unique(
+                np.searchsorted(ranks, np.linspace(0, 1, KNOTS)).clip(0, len(known) - 1)
+            )
             known, ranks = known[some], ranks[some]
         return cls(name, known, ranks, None, bool(lost.any()))
 
-    def at(self, values: FloatArray, levels: Sequence[str] | None, waves: int = FINE) -> FloatArray:
+    def at(
+        self, values: FloatArray, levels: Sequence[str] | None, waves: int = FINE
+    ) -> FloatArray:
         """Return the functions at values (n,), positions among `levels` for a category, (n, k)."""
         lost = np.isnan(values)
         if self.levels is not None:
@@ -665,7 +725,8 @@ class Basis:
         else:
             u = np.interp(np.where(lost, self.knots[0], values), self.knots, self.ranks)
             k = np.arange(1, min(waves, len(self.knots) - 1) + 1)
-            # A wave of twice the frequency counts half, so that what is smooth is learned first.
+            # A wave of twice the frequency counts half, so that what is smooth is learned
+            # first.
             parts = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * k) / k
             parts[lost] = 0.0
         return np.column_stack([parts, LEVEL * lost]) if self.missing else parts
@@ -677,7 +738,8 @@ class RepairDesign:
 
     #: The names of the columns of x.
     columns: tuple[str, ...]
-    #: Of the columns that are named, by their number, and of the predictions; None of what is constant.
+    #: Of the columns that are named, by their number, and of the predictions; None of what
+    #: is constant.
     bases: dict[int, Basis]
     predictions: tuple[Basis | None, ...]
 
@@ -685,7 +747,11 @@ class RepairDesign:
     def of(cls, x: TableLike, law: Law, named: Collection[str]) -> RepairDesign:
         table = read_table(x, "x")
         both = enumerate(zip(table.columns, table.values.T, strict=True))
-        each = {i: Basis.of(c.name, values, c.levels) for i, (c, values) in both if c.name in named}
+        each = {
+            i: Basis.of(c.name, values, c.levels)
+            for i, (c, values) in both
+            if c.name in named
+        }
         bases = {i: basis for i, basis in each.items() if basis is not None}
         predictions = tuple(Basis.of("a prediction", p, None) for p in _predicted(law).T)
         return cls(tuple(column.name for column in table.columns), bases, predictions)
@@ -693,19 +759,26 @@ class RepairDesign:
     def read(self, x: TableLike) -> tuple[FloatArray, tuple[Column, ...]]:
         """Read x at other rows, by the names of the columns where they are there, else by position."""
         table = read_table(x, "x")
-        names, order = [column.name for column in table.columns], list(range(len(self.columns)))
+        names, order = (
+            [column.name for column in table.columns],
+            list(range(len(self.columns))),
+        )
         if all(name in names for name in self.columns):
             order = [names.index(name) for name in self.columns]
         elif len(names) != len(self.columns):
             raise InputError(
-                f"The repair was learned on the columns {', '.join(self.columns)} of x, and x has "
-                f"{', '.join(names)}. Pass x with the same columns."
+                f"The repair was learned on the columns {', '.join(self.columns)} of x, and"
+                f" x has {', '.join(names)}. Pass x with the same columns."
             )
         columns = tuple(table.columns[i] for i in order)
         for i, basis in self.bases.items():
             if (basis.levels is None) != (columns[i].levels is None):
-                was, now = ("numbers", "text") if basis.levels is None else ("text", "numbers")
-                raise InputError(f"x column {basis.name!r} held {was}, and now holds {now}.")
+                was, now = (
+                    ("numbers", "text") if basis.levels is None else ("text", "numbers")
+                )
+                raise InputError(
+                    f"x column {basis.name!r} held {was}, and now holds {now}."
+                )
         return table.values[:, order], columns
 
     def at(self, x: Any, law: Law) -> FloatArray:
@@ -713,13 +786,16 @@ class RepairDesign:
         (values, columns), predicted = self.read(x), _predicted(law)
         if self.predictions and predicted.shape[1] != len(self.predictions):
             raise InputError(
-                f"The repair was learned on {len(self.predictions)} numbers that the model predicts of "
-                f"a row, and this one predicts {predicted.shape[1]}. Pass predictions of the same kind."
+                f"The repair was learned on {len(self.predictions)} numbers that the model"
+                f" predicts of a row, and this one predicts {predicted.shape[1]}. Pass"
+                " predictions of the same kind."
             )
         parts = [np.ones((law.n, 1))]
         for told, p in zip(self.predictions, predicted.T, strict=False):
             parts += [] if told is None else [told.at(p, None, WAVES)]
-        parts += [basis.at(values[:, i], columns[i].levels) for i, basis in self.bases.items()]
+        parts += [
+            basis.at(values[:, i], columns[i].levels) for i, basis in self.bases.items()
+        ]
         return np.concatenate(parts, axis=1)
 
 

@@ -1,11 +1,12 @@
 """Slices: those that a search finds, and those that the user names beforehand.
 
-The search goes over all intervals of a column and all rectangles of two, against a null that is drawn.
-With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a slice counts
-max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their number.
+The search goes over all intervals of a column and all rectangles of two, against a null
+that is drawn. With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a
+slice counts max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their
+number.
 
-Slices named beforehand need no draws: the normal law of sums with a correction for skewness, of a
-discrete y Bennett's inequality; Holm's correction for their number.
+Slices named beforehand need no draws: the normal law of sums with a correction for
+skewness, of a discrete y Bennett's inequality; Holm's correction for their number.
 """
 
 from __future__ import annotations
@@ -38,20 +39,23 @@ from condgof.null._draws import other_cells
 from condgof.sample import Seed, Use, read_groups
 from condgof.stein._sum import PIECE
 
-#: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked at: of more,
-#: those that tell most about the predictions.
+#: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked
+#: at: of more, those that tell most about the predictions.
 BINS, BINS_PAIR, PAIRED = 20, 6, 16
 #: A slice has at least so many rows, and this share of them, and such a share is not in it.
 LEAST, LEAST_SHARE, OUTSIDE = 25, 0.02, 0.1
-#: Where the law of y is not known, so many: random signs are for sums that are nearly normal.
+#: Where the law of y is not known, so many: random signs are for sums that are nearly
+#: normal.
 BY_SIGNS = 50, 0.05
-#: By signs a slice varies at least as much as so many rows of all do, or as all its rows do.
+#: By signs a slice varies at least as much as so many rows of all do, or as all its rows
+#: do.
 FEW_ROWS = 100
-#: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew: where there are
-#: more, some at random. How much the search counts among the families of the verdict.
+#: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew:
+#: where there are more, some at random. How much the search counts among the families of
+#: the verdict.
 LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
-#: Rows of a discrete y that are nearly certain are drawn by their exceptions, of which a draw has at
-#: most so many, and of these cells.
+#: Rows of a discrete y that are nearly certain are drawn by their exceptions, of which a
+#: draw has at most so many, and of these cells.
 EXCEPTIONS, CELLS = 1024, 2**14
 #: Units that get signs, where y cannot be drawn anew.
 UNITS = 2048
@@ -59,8 +63,9 @@ UNITS = 2048
 SAME = 1e-5
 #: Draws to begin with, after which only small p-values are worth more; draws at a time.
 BEGIN, FEW, CHUNK = 249, 10, 16
-#: Slices that are compared with each other before one is named, and rows by which; how likely it is
-#: that all rows are wrong alike, beside any slice; what each condition and bound costs.
+#: Slices that are compared with each other before one is named, and rows by which; how
+#: likely it is that all rows are wrong alike, beside any slice; what each condition and
+#: bound costs.
 COMPARED, COMPARED_ROWS, EVERYWHERE, SIMPLER = 400, 4096, 0.1, 0.95
 #: Uses of random numbers in a check; append only.
 SEARCH_ROWS, NULL_ROWS, DRAWN, UNIT_ROWS, UNIT_SIGNS = range(20, 25)
@@ -70,7 +75,8 @@ Variances: TypeAlias = tuple[FloatArray, ...]
 Null: TypeAlias = tuple[str, Variances, Callable[[int], FloatArray]]
 #: Rows that have a name: in words and as a query ("" for a mask), and their positions.
 NamedRows: TypeAlias = tuple[Condition, IntArray]
-#: A column of numbers with at most so many values can be a group for each; the smallest p-value.
+#: A column of numbers with at most so many values can be a group for each; the smallest
+#: p-value.
 MOST_VALUES, TINY = 50, 1e-300
 
 
@@ -78,24 +84,32 @@ MOST_VALUES, TINY = 50, 1e-300
 class Part:
     """Slices that are ranges of cells: of columns by themselves, or of pairs of columns."""
 
-    #: Which rows are in each cell, (cells, n), of all columns (or pairs), and which cells make up each
-    #: slice, (S, cells): sparse matrices of 0 and 1.
+    #: Which rows are in each cell, (cells, n), of all columns (or pairs), and which cells
+    #: make up each slice, (S, cells): sparse matrices of 0 and 1.
     members: Any
     ranges: Any
     #: Rows of each slice, and what it pays for its size, (S,).
     rows: IntArray
     penalty: FloatArray
-    #: Which columns and which bins: (S, 6) of axis, first, last, other axis (−1 for none), first, last.
+    #: Which columns and which bins: (S, 6) of axis, first, last, other axis (−1 for none),
+    #: first, last.
     where: IntArray
     #: How many of the signals it looks at.
     signals: int
 
     @classmethod
     def of(
-        cls, columns: Sequence[Any], cuts: Sequence[Cut], rows: IntArray, signals: int, least: int
+        cls,
+        columns: Sequence[Any],
+        cuts: Sequence[Cut],
+        rows: IntArray,
+        signals: int,
+        least: int,
     ) -> Part | None:
         """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
-        none = Cut(0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1))
+        none = Cut(
+            0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1)
+        )
         sides = [(cuts[a], none if b < 0 else cuts[b]) for a, b in columns]
         count, start = sum(u.count * v.count for u, v in sides), 0
         cells, where, ranges = [], [], list[Any]()
@@ -103,14 +117,18 @@ class Part:
             cells.append((u.codes * v.count + v.codes)[rows] + start)
             first = np.repeat(u.ranges, len(v.ranges), axis=0)
             second = np.tile(v.ranges, (len(u.ranges), 1))
-            spans = np.column_stack([np.full(len(first), a), first, np.full(len(first), b), second])
+            spans = np.column_stack(
+                [np.full(len(first), a), first, np.full(len(first), b), second]
+            )
             bin_u, bin_v = np.divmod(np.arange(u.count * v.count), v.count)
             if b < 0 and not ranges:
                 spans = np.vstack([[-1, 0, u.count - 1, -1, 0, 0], spans])
             inside = (bin_u >= spans[:, [1]]) & (bin_u <= spans[:, [2]])
             inside &= (bin_v >= spans[:, [4]]) & (bin_v <= spans[:, [5]])
             row, cell = np.nonzero(inside)
-            ranges.append(csr_matrix((np.ones(len(row)), (row, start + cell)), (len(spans), count)))
+            ranges.append(
+                csr_matrix((np.ones(len(row)), (row, start + cell)), (len(spans), count))
+            )
             where.append(spans)
             start += u.count * v.count
         if not ranges:
@@ -148,7 +166,9 @@ class Space:
         if n < LEAST_ROWS or not axes:
             return None
         searched = some_rows(n, SEARCHED, seed, SEARCH_ROWS)
-        fine, coarse = (tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR))
+        fine, coarse = (
+            tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR)
+        )
         least, share = (LEAST, LEAST_SHARE) if signals.variance is not None else BY_SIGNS
         least = max(least, math.ceil(share * len(searched)))
         pairs = list(itertools.combinations(_paired(axes, coarse, searched), 2))
@@ -156,7 +176,9 @@ class Space:
             Part.of([(a, -1) for a in range(len(axes))], fine, searched, total, least),
             Part.of(pairs, coarse, searched, min(signals.first, total), least),
         )
-        return cls(axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n)
+        return cls(
+            axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n
+        )
 
     @property
     def count(self) -> int:
@@ -201,7 +223,9 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> 
             return np.inf
         code, n = cuts[a].codes[searched], cuts[a].count
         rows = np.maximum(np.bincount(code, minlength=n), 1)
-        shares = [(np.bincount(code, v - v.mean(), n) ** 2 / rows).sum() / v.var() for v in told]
+        shares = [
+            (np.bincount(code, v - v.mean(), n) ** 2 / rows).sum() / v.var() for v in told
+        ]
         return float(max(shares, default=0.0))
 
     return sorted(sorted(usable, key=lambda a: -telling(a))[:PAIRED])
@@ -239,23 +263,38 @@ class Scan:
 
     @classmethod
     def of(
-        cls, space: Space, signals: Signals, rows: Dependence, n_boot: int, seed: Seed, engine: Engine
+        cls,
+        space: Space,
+        signals: Signals,
+        rows: Dependence,
+        n_boot: int,
+        seed: Seed,
+        engine: Engine,
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
         began, signals = time.perf_counter(), signals.take(space.searched)
-        known, nulls = () if signals.variance is None else variances_of(space, signals), list[Null]()
+        known, nulls = (
+            () if signals.variance is None else variances_of(space, signals),
+            list[Null](),
+        )
         if not rows.independent or signals.redraw is None:
             nulls.append(_by_signs(space, signals, known, rows, seed))
-        drawn = signals.redraw is not None and (rows.independent or signals.bound is not None)
+        drawn = signals.redraw is not None and (
+            rows.independent or signals.bound is not None
+        )
         if drawn and known:
             nulls.append(_by_redraw(space, signals, known, seed))
         scans = []
         for how, variances, task in nulls:
-            best = best_of(space, compared(space, signals.values, variances, signals.skewness))
+            best = best_of(
+                space, compared(space, signals.values, variances, signals.skewness)
+            )
             draws, begin = np.empty(0), min(BEGIN, n_boot)
             for start, stop in ((0, begin), (begin, n_boot)):
                 if np.count_nonzero(draws >= best.value) < FEW and start < stop:
-                    made = np.concatenate(list(engine.local.map(task, range(start, stop, CHUNK))))
+                    made = np.concatenate(
+                        list(engine.local.map(task, range(start, stop, CHUNK)))
+                    )
                     draws = np.append(draws, made[: stop - start])
             draws = settle_ties(best.value, draws, SAME)
             scans.append(cls(space, signals, variances, draws, how, best))
@@ -276,7 +315,9 @@ class Scan:
         return {
             "slices": space.count,
             "columns": len(space.axes),
-            "pairs": sum(part.members.nnz // len(space.searched) for part in space.parts[1:]),
+            "pairs": sum(
+                part.members.nnz // len(space.searched) for part in space.parts[1:]
+            ),
             "rows": len(space.searched),
             "draws": len(self.draws),
             "null": self.null,
@@ -289,37 +330,61 @@ class Scan:
         return float(np.quantile(self.draws, 1.0 - alpha, method="higher"))
 
     def told(
-        self, one: Found, p: float, rows: IntArray, findings: tuple[Finding, ...], but: Sequence[Slice]
+        self,
+        one: Found,
+        p: float,
+        rows: IntArray,
+        findings: tuple[Finding, ...],
+        but: Sequence[Slice],
     ) -> Slice:
         """Return a slice that stands out, of these rows in the data: all `but` those of others."""
         conditions = self.space.conditions(one.where)
         queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
         queries += [f"not ({other.query})" for other in but]
         said = [c.words for c in conditions] + [f"not ({other.words})" for other in but]
-        words, query, share = " and ".join(said), " and ".join(queries), len(rows) / self.space.n
+        words, query, share = (
+            " and ".join(said),
+            " and ".join(queries),
+            len(rows) / self.space.n,
+        )
         about = conditions, words, query, rows, share, p, 1.0 / (len(self.draws) + 1)
         return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
         """Return the slices that stand out, with p-values: by themselves, and given those before."""
-        whole, skewness, passed = self.signals.values, self.signals.skewness, self.threshold(alpha)
+        whole, skewness, passed = (
+            self.signals.values,
+            self.signals.skewness,
+            self.threshold(alpha),
+        )
         named, taken = list[tuple[Found, float]](), list[AnyArray]()
         every = alone = compared(self.space, whole, self.variances, skewness)
         for _ in range(2 * most):
-            if pvalue(best_of(self.space, every).value, self.draws) > alpha or len(named) == most:
+            if (
+                pvalue(best_of(self.space, every).value, self.draws) > alpha
+                or len(named) == most
+            ):
                 break
             best = central_of(self.space, every, passed)
-            # What all rows have in common after slices is of the others, and is told if that is certain.
-            z = best.z if best.everywhere else float(alone[best.part][best.number, best.signal])
+            # What all rows have in common after slices is of the others, and is told if
+            # that is certain.
+            z = (
+                best.z
+                if best.everywhere
+                else float(alone[best.part][best.number, best.signal])
+            )
             if z * best.z > 0 and abs(z) - best.penalty >= passed:
                 named.append((best, pvalue(best.value, self.draws)))
             taken.append(self.space.inside(best.where, self.space.searched))
-            # The signals less what is explained by a mean of their own in each slice so far.
+            # The signals less what is explained by a mean of their own in each slice so
+            # far.
             member = np.column_stack(taken).astype(np.float64)
             means = np.linalg.lstsq(member.T @ member, member.T @ whole, rcond=1e-9)[0]
             values = np.asarray(whole - member @ means)
             # What is left may vary more than the model says, which is known to be wrong.
-            seen = [part.sums(np.square(values[:, : part.signals])) for part in self.space.parts]
+            seen = [
+                part.sums(np.square(values[:, : part.signals])) for part in self.space.parts
+            ]
             variances = tuple(map(np.maximum, self.variances, seen))
             every = compared(self.space, values, variances, skewness)
         return named
@@ -327,7 +392,10 @@ class Scan:
 
 def best_of(space: Space, every: list[AnyArray]) -> Found:
     """Return the slice with the largest |N| less its penalty."""
-    counted = [np.abs(z).max(axis=1) - part.penalty for z, part in zip(every, space.parts, strict=True)]
+    counted = [
+        np.abs(z).max(axis=1) - part.penalty
+        for z, part in zip(every, space.parts, strict=True)
+    ]
     found = (_found(space, p, int(np.argmax(one)), every) for p, one in enumerate(counted))
     return max(found, key=lambda one: one.value)
 
@@ -335,10 +403,10 @@ def best_of(space: Space, every: list[AnyArray]) -> Found:
 def central_of(space: Space, every: list[AnyArray], passed: float) -> Found:
     """Return, of the slices above a bound, that which is expected to overlap the wrong one most.
 
-    Chance moves the ends of the largest. If one slice is wrong, and by as much as the largest |N| = a
-    says, it is S with a probability ∝ exp(a·|N(S)|), slices being as likely as each other beforehand,
-    and all rows as likely as `EVERYWHERE` of them together. The Jaccard index says how much two overlap;
-    another condition or bound must add to it.
+    Chance moves the ends of the largest. If one slice is wrong, and by as much as the
+    largest |N| = a says, it is S with a probability ∝ exp(a·|N(S)|), slices being as likely
+    as each other beforehand, and all rows as likely as `EVERYWHERE` of them together. The
+    Jaccard index says how much two overlap; another condition or bound must add to it.
     """
     places = [(p, s) for p, z in enumerate(every) for s in range(len(z))]
     size = np.concatenate([np.abs(z).max(axis=1) for z in every])
@@ -352,10 +420,14 @@ def central_of(space: Space, every: list[AnyArray], passed: float) -> Found:
     both, count = member @ member.T, member.sum(axis=1)
     belief = both / np.maximum(count[:, None] + count - both, 1.0) @ weight[top]
     belief *= [SIMPLER ** space.bounds(one.where) for one in found]
-    return max(zip(found, belief, strict=True), key=lambda one: (one[0].value > passed, one[1]))[0]
+    return max(
+        zip(found, belief, strict=True), key=lambda one: (one[0].value > passed, one[1])
+    )[0]
 
 
-def compared(space: Space, values: AnyArray, variances: Variances, skew: FloatArray) -> list[AnyArray]:
+def compared(
+    space: Space, values: AnyArray, variances: Variances, skew: FloatArray
+) -> list[AnyArray]:
     """Return N of all slices and signals, one array a part, (S, k)."""
     return [
         symmetric(part.sums(values[:, : part.signals]) / np.sqrt(variance), skew, part.rows)
@@ -366,15 +438,20 @@ def compared(space: Space, values: AnyArray, variances: Variances, skew: FloatAr
 def _found(space: Space, number: int, s: int, every: list[AnyArray]) -> Found:
     part, z = space.parts[number], every[number][s]
     k, penalty = int(np.argmax(np.abs(z))), float(part.penalty[s])
-    return Found(part.where[s], number, s, k, float(z[k]), penalty, abs(float(z[k])) - penalty)
+    return Found(
+        part.where[s], number, s, k, float(z[k]), penalty, abs(float(z[k])) - penalty
+    )
 
 
-def symmetric(z: AnyArray, skewness: FloatArray, rows: IntArray, longer: bool = False) -> AnyArray:
+def symmetric(
+    z: AnyArray, skewness: FloatArray, rows: IntArray, longer: bool = False
+) -> AnyArray:
     """Take the skewness off sums z (S, …, k) that are divided by their own root of squares.
 
-    Such a sum of m terms of skewness γ has about the skewness −2γ/√m, which random signs do not have:
-    N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases. With `longer` only the tail that
-    becomes longer by that is moved: so are sums with signs, lest a correction too large rejects.
+    Such a sum of m terms of skewness γ has about the skewness −2γ/√m, which random signs do
+    not have: N + 2aN² + 4a²N³/3 + a with a = γ/(6√m), which always increases. With `longer`
+    only the tail that becomes longer by that is moved: so are sums with signs, lest a
+    correction too large rejects.
     """
     if not skewness.any():
         return z
@@ -394,7 +471,9 @@ def variances_of(space: Space, signals: Signals) -> Variances:
     return tuple(np.maximum(one + (signals.bound is not None), 1e-300) for one in sums)
 
 
-def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed) -> Null:
+def _by_signs(
+    space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed
+) -> Null:
     """Give units of rows random signs: rows, some at random where there are many, or what depends."""
     n, values, skewness = space.n, signals.values, signals.skewness
     units, how = units_of(rows, n), "signs of groups or blocks of rows"
@@ -405,13 +484,17 @@ def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence
     count, units = int(units.max()) + 1, units[space.searched]
     sums, variances, at = [], [], (np.arange(len(units)), units)
     for p, part in enumerate(space.parts):
-        # The sums of each signal over the rows of a unit in a cell, (signals, cells, units).
-        by_unit = (csr_matrix((one, at), (len(units), count)) for one in values.T[: part.signals])
+        # The sums of each signal over the rows of a unit in a cell, (signals, cells,
+        # units).
+        by_unit = (
+            csr_matrix((one, at), (len(units), count)) for one in values.T[: part.signals]
+        )
         each = [(part.members @ one).toarray().astype(np.float32) for one in by_unit]
         sums.append(each)
         if rows.independent:
             squares = np.square(values[:, : part.signals])
-            # Few rows that happen to vary little would stand out by that: at least as much as all do.
+            # Few rows that happen to vary little would stand out by that: at least as much
+            # as all do.
             few = np.minimum(part.rows, FEW_ROWS)[:, None]
             variance = np.maximum(part.sums(squares), few * squares.mean(axis=0))
         else:
@@ -433,8 +516,9 @@ def _by_signs(space: Space, signals: Signals, known: Variances, rows: Dependence
 def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed) -> Null:
     """Draw y anew from the law, of some rows where there are many.
 
-    Rare events of all rows count: of some rows they would be fewer than in the data. So rows that are
-    nearly certain, of a discrete law, are drawn by their exceptions, which are few.
+    Rare events of all rows count: of some rows they would be fewer than in the data. So
+    rows that are nearly certain, of a discrete law, are drawn by their exceptions, which
+    are few.
     """
     assert signals.redraw is not None
     assert signals.variance is not None
@@ -453,7 +537,9 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
             sums = np.maximum(sums, 0.5 * (whole * (len(rows) / len(others))))
             variance = variance * np.maximum(sums, 1e-30) / np.maximum(whole, 1e-30)
         scales.append(np.asarray(1.0 / np.sqrt(variance), dtype=np.float32))
-    whole_scales = [np.asarray(1.0 / np.sqrt(variance), dtype=np.float32) for variance in variances]
+    whole_scales = [
+        np.asarray(1.0 / np.sqrt(variance), dtype=np.float32) for variance in variances
+    ]
     usual = [] if rare is None else [rare.usually(part) for part in space.parts]
 
     def task(start: int) -> FloatArray:
@@ -464,7 +550,9 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
         z = [_over(*one) for one in zip(space.parts, cells, scales, strict=True)]
         if rare is not None:
             draw, row, less = rare.drawn(rng, CHUNK)
-            for part, total, most, scale in zip(space.parts, z, usual, whole_scales, strict=True):
+            for part, total, most, scale in zip(
+                space.parts, z, usual, whole_scales, strict=True
+            ):
                 total += _over(part, most + rare.cells(part, draw, row, less, CHUNK), scale)
         return _largest(space, z, signals.skewness)
 
@@ -491,7 +579,10 @@ class Exceptions:
         cells, n = signals.cells, len(signals.values)
         assert cells is not None
         pieces = np.split(np.arange(n), range(PIECE, n, PIECE))
-        told = [(p.argmax(axis=1), 1.0 - p.max(axis=1)) for p in map(cells.probabilities, pieces)]
+        told = [
+            (p.argmax(axis=1), 1.0 - p.max(axis=1))
+            for p in map(cells.probabilities, pieces)
+        ]
         mode, chance = (np.concatenate(parts) for parts in zip(*told, strict=True))
         most = min(EXCEPTIONS, CELLS / cells.probabilities(pieces[0][:1]).shape[1])
         order = np.argsort(chance, kind="stable")
@@ -499,19 +590,27 @@ class Exceptions:
         rows = np.sort(order[sure][: n - 1])  # one row at least is drawn like others
         if not len(rows):
             return None
-        parts = (cells.at(some, mode[some][:, None]) for some in np.array_split(rows, len(pieces)))
+        parts = (
+            cells.at(some, mode[some][:, None])
+            for some in np.array_split(rows, len(pieces))
+        )
         usual = np.concatenate(list(parts))[:, 0]
         hazard = np.cumsum(-np.log1p(-chance[rows]))
         others = np.flatnonzero(np.isin(np.arange(n), rows, invert=True))
         return cls(cells, rows, others, mode[rows], usual, hazard)
 
-    def drawn(self, rng: np.random.Generator, m: int) -> tuple[IntArray, IntArray, AnyArray]:
+    def drawn(
+        self, rng: np.random.Generator, m: int
+    ) -> tuple[IntArray, IntArray, AnyArray]:
         """Return exceptions in m draws: draws, rows, (e,), and what they add to signals, (e, K).
 
-        Points of a Poisson process: a row that has any in a draw, with its probability, is an exception.
+        Points of a Poisson process: a row that has any in a draw, with its probability, is
+        an exception.
         """
         count = rng.poisson(m * self.hazard[-1])
-        point = np.searchsorted(self.hazard, rng.random(count) * self.hazard[-1], side="right")
+        point = np.searchsorted(
+            self.hazard, rng.random(count) * self.hazard[-1], side="right"
+        )
         pairs = np.unique(rng.integers(m, size=count) * len(self.rows) + point)
         draw, number = np.divmod(pairs, len(self.rows))
         rows, uniform = self.rows[number], rng.random(len(number))
@@ -520,10 +619,14 @@ class Exceptions:
 
     def usually(self, part: Part) -> FloatArray:
         """Return sums over the cells of a part without exceptions, (cells, 1, K)."""
-        return np.asarray(part.members[:, self.rows] @ self.usual[:, : part.signals])[:, None]
+        return np.asarray(part.members[:, self.rows] @ self.usual[:, : part.signals])[
+            :, None
+        ]
 
     @staticmethod
-    def cells(part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int) -> FloatArray:
+    def cells(
+        part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int
+    ) -> FloatArray:
         """Return what exceptions add to these sums in each draw, (cells, m, K)."""
         count, k = part.signals, np.arange(part.signals)
         at = np.arange(len(rows)).repeat(count), (draw[:, None] * count + k).ravel()
@@ -533,7 +636,9 @@ class Exceptions:
 
 def _over(part: Part, cells: AnyArray, scale: AnyArray) -> AnyArray:
     """Return sums over slices of those over cells in m draws, times a scale, (S, m, K)."""
-    z = (part.ranges @ cells.reshape(len(cells), -1)).reshape(len(part.rows), -1, part.signals)
+    z = (part.ranges @ cells.reshape(len(cells), -1)).reshape(
+        len(part.rows), -1, part.signals
+    )
     z *= scale[:, None, :]
     return np.asarray(z)
 
@@ -545,14 +650,20 @@ def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> Float
         z = symmetric(z, skewness, part.rows, longer=True)
         np.abs(z, out=z)
         z -= part.penalty.astype(np.float32)[:, None, None]
-        largest.append(z.max(axis=0).max(axis=1))  # in this order: slices lie farthest apart
+        largest.append(
+            z.max(axis=0).max(axis=1)
+        )  # in this order: slices lie farthest apart
     return np.asarray(np.max(largest, axis=0), dtype=np.float64)
 
 
-def read_sets(by: object, named: Sequence[Any], looked: Looked, given: int) -> list[NamedRows]:
+def read_sets(
+    by: object, named: Sequence[Any], looked: Looked, given: int
+) -> list[NamedRows]:
     """Read groups and slices; `given` rows are in the user's data."""
     if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable):
-        raise InputError("slices must be a list of slices: put it in brackets, slices=[...].")
+        raise InputError(
+            "slices must be a list of slices: put it in brackets, slices=[...]."
+        )
     groups = [] if by is None else read_by(by, looked, given)
     return [*groups, *(read_named(one, looked, given) for one in named)]
 
@@ -563,18 +674,23 @@ def read_named(spec: object, looked: Looked, given: int) -> NamedRows:
     if isinstance(query, str) and query.strip():
         words, frame = str(getattr(spec, "words", query)), frame_of(looked, outcomes=False)
         try:
-            rows = np.flatnonzero(np.isin(looked.rows, frame.query(query).index.to_numpy(np.int64)))
+            rows = np.flatnonzero(
+                np.isin(looked.rows, frame.query(query).index.to_numpy(np.int64))
+            )
         except Exception as error:  # whatever a query may raise
             raise InputError(
-                f"The slice {query!r} is no query that pandas can answer ({type(error).__name__}: "
-                f"{error}). It is asked of x and what is predicted: {listed(frame.columns, 12)}; not of "
-                "y, since rows that are chosen by what happened differ from any model."
+                f"The slice {query!r} is no query that pandas can answer"
+                f" ({type(error).__name__}: {error}). It is asked of x and what is"
+                f" predicted: {listed(frame.columns, 12)}; not of y, since rows that are"
+                " chosen by what happened differ from any model."
             ) from error
     else:
         rows = np.flatnonzero(_mask(spec, given)[looked.rows])
         words, query = f"the {len(rows):,} rows of a mask", ""
     if not len(rows):
-        raise InputError(f"No row is in the slice {words!r}. Leave it out, or make it larger.")
+        raise InputError(
+            f"No row is in the slice {words!r}. Leave it out, or make it larger."
+        )
     return Condition("", words, query), rows
 
 
@@ -584,13 +700,18 @@ def _mask(spec: object, given: int) -> AnyArray:
         raw = np.asarray(spec)
     except Exception:  # whatever an object's __array__ may raise
         raw = np.asarray(None)
-    if raw.dtype.kind == "O" and raw.ndim and all(isinstance(v, (bool, np.bool_)) for v in raw.flat):
+    if (
+        raw.dtype.kind == "O"
+        and raw.ndim
+        and all(isinstance(v, (bool, np.bool_)) for v in raw.flat)
+    ):
         raw = raw.astype(bool)
     if raw.dtype.kind != "b" or raw.shape != (given,):
         got = f"{raw.dtype} values of shape {raw.shape}" if raw.ndim else f"{spec!r:.60}"
         raise InputTypeError(
-            f"slices has {got}, which is no slice. A slice is a query of x and what is predicted, such "
-            f"as 'age < 30', or a truth value (none missing) for each of the {given} rows of the data."
+            f"slices has {got}, which is no slice. A slice is a query of x and what is"
+            " predicted, such as 'age < 30', or a truth value (none missing) for each of"
+            f" the {given} rows of the data."
         )
     return raw
 
@@ -606,17 +727,23 @@ def read_by(by: Any, looked: Looked, given: int) -> list[NamedRows]:
         values, groups = np.unique(axis.values, return_inverse=True)
         if axis.levels is None and len(values) > MOST_VALUES:
             raise InputError(
-                f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many for a group "
-                f"each (at most {MOST_VALUES}). Cut it into ranges, by=pandas.cut(x[{by!r}], 5), or, if "
-                f"its values are labels, pass them, by=x[{by!r}]."
+                f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many"
+                f" for a group each (at most {MOST_VALUES}). Cut it into ranges,"
+                f" by=pandas.cut(x[{by!r}], 5), or, if its values are labels, pass them,"
+                f" by=x[{by!r}]."
             )
-        told = [axis.equals(one) for one in (moments(values) if axis.kind == "dates" else values)]
+        told = [
+            axis.equals(one)
+            for one in (moments(values) if axis.kind == "dates" else values)
+        ]
     else:
         groups = read_groups(by, None, given, looked.rows, what="by")
         _, first = np.unique(groups, return_index=True)
         if len(first) in (1, looked.n):
             alike = "the same in all" if len(first) == 1 else "different in each of the"
-            raise InputError(f"by is {alike} {looked.n} rows. Pass labels that are the same in a group.")
+            raise InputError(
+                f"by is {alike} {looked.n} rows. Pass labels that are the same in a group."
+            )
         labels = np.asarray(by).reshape(-1)[looked.rows][first]
         name = getattr(by, "name", None)
         name = "group" if name is None or callable(name) or name == "" else str(name)
@@ -629,9 +756,14 @@ def read_by(by: Any, looked: Looked, given: int) -> list[NamedRows]:
         for i, text in enumerate(texts):
             if (same := texts.index(text)) < i:
                 both = f"{labels[order[same]]!r} and {labels[order[i]]!r}"
-                raise InputError(f"by has groups that read the same, {both}. Make labels of one type.")
+                raise InputError(
+                    f"by has groups that read the same, {both}. Make labels of one type."
+                )
         told = [Condition(name, f"{name} = {text}", "") for text in texts]
-    return [(condition, np.flatnonzero(groups.reshape(-1) == k)) for k, condition in enumerate(told)]
+    return [
+        (condition, np.flatnonzero(groups.reshape(-1) == k))
+        for k, condition in enumerate(told)
+    ]
 
 
 def _text(label: object) -> str:
@@ -641,37 +773,67 @@ def _text(label: object) -> str:
 
 
 def named_slices(
-    sets: Sequence[NamedRows], looked: Looked, signals: Signals, units: IntArray | None, alpha: float
+    sets: Sequence[NamedRows],
+    looked: Looked,
+    signals: Signals,
+    units: IntArray | None,
+    alpha: float,
 ) -> tuple[Slice, ...]:
     """Test rows that have a name each; the smallest p-values first."""
     tests = [_test(signals, rows, units) for _, rows in sets]
     adjusted = holm(np.array([p for p, _, _ in tests]))
-    reader = Reader(looked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units)
+    reader = Reader(
+        looked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units
+    )
     slices = []
     for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
         findings = led(reader.findings(rows), signals.about[k], z)
         said = direction(findings[0]) if p <= alpha else "no evidence"
-        about = (condition,), condition.words, condition.query, looked.rows[rows], len(rows) / looked.n
-        slices.append(Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said))
+        about = (
+            (condition,),
+            condition.words,
+            condition.query,
+            looked.rows[rows],
+            len(rows) / looked.n,
+        )
+        slices.append(
+            Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said)
+        )
     return tuple(sorted(slices, key=lambda one: one.pvalue))
 
 
-def _test(signals: Signals, rows: IntArray, units: IntArray | None) -> tuple[float, int, float]:
+def _test(
+    signals: Signals, rows: IntArray, units: IntArray | None
+) -> tuple[float, int, float]:
     """Return the p-value of some rows, the signal that is strongest there, and N of it."""
     values = signals.values[rows]
     sums, n = values.sum(axis=0), len(rows)
-    known = n * signals.square if signals.variance is None else signals.variance[rows].sum(axis=0)
+    known = (
+        n * signals.square
+        if signals.variance is None
+        else signals.variance[rows].sum(axis=0)
+    )
     if units is not None or signals.variance is None:
-        of = np.arange(n) if units is None else np.unique(units[rows], return_inverse=True)[1]
+        of = (
+            np.arange(n)
+            if units is None
+            else np.unique(units[rows], return_inverse=True)[1]
+        )
         logs, z = _by_units(values, np.asarray(of), known)
     elif signals.bound is not None:
         logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + 1.0)
     else:
         z = sums / np.sqrt(known)
         normal = straightened(z, signals.third or (0.0,) * len(z), n)
-        logs = np.minimum(math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0)  # log P(|Z| ≥ |z|)
+        logs = np.minimum(
+            math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0
+        )  # log P(|Z| ≥ |z|)
     k = int(np.argmin(logs))
-    return max(min(1.0, len(sums) * math.exp(max(float(logs[k]), -700.0))), TINY), k, float(z[k])
+    return (
+        max(min(1.0, len(sums) * math.exp(max(float(logs[k]), -700.0))), TINY),
+        k,
+        float(z[k]),
+    )
 
 
 def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
@@ -680,14 +842,18 @@ def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
     return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
 
 
-def _bennett(sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0) -> FloatArray:
+def _bennett(
+    sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0
+) -> FloatArray:
     """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of the largest term."""
     v = np.maximum(variance / np.square(bound), 1e-300)
     u = np.abs(sums) / bound / v
     return np.asarray(np.minimum(math.log(2.0) - v * ((1.0 + u) * np.log1p(u) - u), 0.0))
 
 
-def _by_units(values: FloatArray, units: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _by_units(
+    values: FloatArray, units: IntArray, known: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Compare sums with their variation between units, by Student's law of so many units."""
     count = int(units.max()) + 1
     each = np.stack([np.bincount(units, column, count) for column in values.T])

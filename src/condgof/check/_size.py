@@ -1,9 +1,11 @@
 """How much: the size of a misfit, and the smallest that is found, on a scale that does not grow with n.
 
-The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the model, is held
-against D(s) of a misfit that is the same at every x and has the size s, over the same pairs of rows.
+The discrepancy D = E[k(x,x')·ξ(y|x)·ξ(y'|x')] of evidence ξ, of mean 0 given x under the
+model, is held against D(s) of a misfit that is the same at every x and has the size s, over
+the same pairs of rows.
 
-Power: the size whose D̂ is above what it stays below under the model, by the same law of D̂.
+Power: the size whose D̂ is above what it stays below under the model, by the same law of
+D̂.
 """
 
 from __future__ import annotations
@@ -40,15 +42,19 @@ ROWS, SIZE, PAIRS = 0, 5, 6
 SD = "model standard deviations"
 SHIFT = f"a constant shift of {{}} {SD}"
 ON_SCORES, BY_SCORES = "on its normal-score scale", "as its scores suggest"
-#: Landmarks: the residual to reach, how many at most in x and y, and rows that they are chosen from.
+#: Landmarks: the residual to reach, how many at most in x and y, and rows that they are
+#: chosen from.
 PRECISION, LANDMARKS_X, LANDMARKS_Y, LANDMARK_ROWS = 1e-3, 96, 48, 600
-#: Rows of the matrix from which the noise of D̂ comes; at most so many parcels of dependent rows.
+#: Rows of the matrix from which the noise of D̂ comes; at most so many parcels of dependent
+#: rows.
 MATRIX, PARCELS = 512, 512
-#: The bandwidth on y follows the data where, of so many rows, the median distance is this many times it.
+#: The bandwidth on y follows the data where, of so many rows, the median distance is this
+#: many times it.
 FEW_ROWS, FAR = 200, 4.0
 #: Classes by rank: the first, the next, all others. Halvings in the search for a bound.
 RANKS, HALVINGS = 3, 40
-#: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from so many rows.
+#: The bandwidth on counts, in standard deviations; sizes at which D(s) is worked out, from
+#: so many rows.
 SIGMA, SIZES, TILTED = 1.0, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 64
 #: Halvings in the search for the tilt of a law of counts, and the largest.
 TILTS, STEEPEST = 14, 8.0
@@ -77,17 +83,27 @@ class Bench:
 
     @classmethod
     def of(
-        cls, law: Law, rows: Scored, design: Design, rely: Dependence, seed: Seed, n: int | None = None
+        cls,
+        law: Law,
+        rows: Scored,
+        design: Design,
+        rely: Dependence,
+        seed: Seed,
+        n: int | None = None,
     ) -> Bench:
         """Take rows of a sample of n, of very many some; `rely` is how they depend on each other."""
         most, notes = MOST_ROWS, tuple[str, ...]()
         if rows.outcomes is not None:  # fewer, where what the model says of each is large
-            most = min(most, max(1024, MOST_NUMBERS // int(rows.outcomes.probabilities.shape[1])))
+            most = min(
+                most, max(1024, MOST_NUMBERS // int(rows.outcomes.probabilities.shape[1]))
+            )
         whole = n or rows.n
         if rows.n > most:
             notes = (
-                f"the size of the misfit is of {most:,} of the {whole:,} rows, drawn at random; the "
-                "verdict of all",
+                (
+                    f"the size of the misfit is of {most:,} of the {whole:,} rows, drawn at"
+                    " random; the verdict of all"
+                ),
             )
             some = some_rows(rows.n, most, seed, ROWS)
             law, rely, rows = law.take(some), thinned(rely, some, rows.n), rows.take(some)
@@ -102,7 +118,10 @@ class Bench:
             of = _of_columns
         elif cells is not None:
             of = _of_counts if cells.blocks[0].distances else _of_classes
-        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with (
+            single_threaded_blas(),
+            np.errstate(over="ignore", invalid="ignore", under="ignore"),
+        ):
             return of(self)
 
 
@@ -111,12 +130,14 @@ class PairSums:
     """What is known of D̂ = Σ_{i≠j} H_ij/(n(n − 1)), H_ij = k_ij·ξ_i·ξ_j, of rows or parcels of rows."""
 
     n: int
-    #: D̂, and what a misfit of size 1 would add to it, or the part of that which depends on x.
+    #: D̂, and what a misfit of size 1 would add to it, or the part of that which depends on
+    #: x.
     mean: float
     near: float
     #: Variance of the row means of H, less that by a constant misfit of the same size.
     between: float
-    #: E[H²], E[H²] under the model if that is known, and E[HHH]/E[H²]^1.5, which is at most 1.
+    #: E[H²], E[H²] under the model if that is known, and E[HHH]/E[H²]^1.5, which is at most
+    #: 1.
     square: float
     least: float
     lead: float
@@ -129,21 +150,26 @@ class PairSums:
     def quantile(self, d: float, p: float, wider: float = 1.0, seen: float = 1.0) -> float:
         """Return the p-quantile of D̂ where D is d, and ξ varies `wider` times as the model says.
 
-        For the D that is seen it varies `seen` times as much. With features k ⊗ ξ of mean μ and
-        covariance C, D = ‖μ‖², and D̂ has the variance 4μᵀCμ/n + 2tr(C²)/n² and the third cumulant
-        24μᵀC²μ/n² + 8tr(C³)/n³, and about a shifted Gamma law. μᵀCμ is in proportion to D: by the
-        jackknife where D̂ stands out from its noise, and else by the largest eigenvalue.
+        For the D that is seen it varies `seen` times as much. With features k ⊗ ξ of mean μ
+        and covariance C, D = ‖μ‖², and D̂ has the variance 4μᵀCμ/n + 2tr(C²)/n² and the
+        third cumulant 24μᵀC²μ/n² + 8tr(C³)/n³, and about a shifted Gamma law. μᵀCμ is in
+        proportion to D: by the jackknife where D̂ stands out from its noise, and else by
+        the largest eigenvalue.
         """
         n, square = self.n, max(self.square, wider**2 * self.least)
         lead = self.lead * math.sqrt(square)
-        slope = (wider / seen * self.between + lead * self.noise) / (max(self.mean, 0.0) + self.noise)
+        slope = (wider / seen * self.between + lead * self.noise) / (
+            max(self.mean, 0.0) + self.noise
+        )
         variance = 4.0 * slope * d / n + 2.0 * square / (n * (n - 1))
         third = 24.0 * lead * slope * d / n**2 + 8.0 * lead * square / n**3
         shape = min(4.0 / max(third / variance / math.sqrt(variance), 1e-3) ** 2, 1e6)
         few = 1.0 if p == 0.5 else float(stdtrit(n - 1, p) / ndtri(p))
         return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
 
-    def reaching(self, value: float, p: float, wider: Callable[[float], float], seen: float) -> float:
+    def reaching(
+        self, value: float, p: float, wider: Callable[[float], float], seen: float
+    ) -> float:
         """Return the D from the `seen` one on whose p-quantile of D̂ is this value."""
         base, high = wider(seen), seen + self.noise
 
@@ -154,14 +180,18 @@ class PairSums:
             high *= 2.0
         return _root(above, seen, high)
 
-    def ends(self, lower: float, upper: float, wider: Callable[[float], float]) -> tuple[float, float]:
+    def ends(
+        self, lower: float, upper: float, wider: Callable[[float], float]
+    ) -> tuple[float, float]:
         """Return the least and the largest D for which D̂ is not in the upper, or the lower, tail."""
         seen, low = max(self.mean, 0.0), 0.0
         if self.noise == 0:
             return seen, seen
         now, base = max(self.mean, self.quantile(0.0, upper)), wider(seen)
         if self.quantile(0.0, 1.0 - lower, wider(0.0), base) < now:
-            low = _root(lambda d: self.quantile(d, 1.0 - lower, wider(d), base) - now, 0.0, seen)
+            low = _root(
+                lambda d: self.quantile(d, 1.0 - lower, wider(d), base) - now, 0.0, seen
+            )
         return low, self.reaching(now, upper, wider, seen)
 
 
@@ -173,13 +203,18 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def pair_sums(
-    f: AnyArray, xi: AnyArray, move: AnyArray | None, rows: Dependence, expected: Squares | None = None
+    f: AnyArray,
+    xi: AnyArray,
+    move: AnyArray | None,
+    rows: Dependence,
+    expected: Squares | None = None,
 ) -> PairSums:
     """Sum pairs of rows with features f (n, r) of x, k = ffᵀ, and evidence ξ (n, q).
 
-    `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not depend on x.
-    What is `expected` counts, where it is known: rare events may not have come.
-    Rows that depend on each other are summed up in parcels, and pairs within one are left out.
+    `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not
+    depend on x. What is `expected` counts, where it is known: rare events may not have
+    come. Rows that depend on each other are summed up in parcels, and pairs within one are
+    left out.
     """
     n, unit, least = len(f), 1.0, 0.0
     some = np.arange(0, n, -(-n // MATRIX))
@@ -198,7 +233,8 @@ def pair_sums(
     weights = np.square(f).sum(axis=1)
     # Means of each row of (ffᵀ)∘(ξξᵀ) without the diagonal.
     means, near = (
-        unit * (((f @ (f.T @ v) * v).sum(axis=1) - weights * np.square(v).sum(axis=1)) / (n - 1))
+        unit
+        * (((f @ (f.T @ v) * v).sum(axis=1) - weights * np.square(v).sum(axis=1)) / (n - 1))
         for v in (xi, move)
     )
     left = means - means.mean() / near.mean() * near
@@ -207,7 +243,9 @@ def pair_sums(
     size, m = float(np.abs(matrix).max()) or 1.0, len(some)
     matrix = (matrix / size).astype(np.float32)
     square = _off_diagonal(np.square(matrix))
-    cube = float(np.sum((matrix @ matrix) * matrix, dtype=np.float64)) / max(m * (m - 1) * (m - 2), 1)
+    cube = float(np.sum((matrix @ matrix) * matrix, dtype=np.float64)) / max(
+        m * (m - 1) * (m - 2), 1
+    )
     return PairSums(
         n=n,
         mean=float(means.mean()),
@@ -222,7 +260,9 @@ def pair_sums(
 def _off_diagonal(matrix: AnyArray) -> float:
     """Return the mean of a matrix without its diagonal."""
     m = len(matrix)
-    return float(matrix.sum(dtype=np.float64) - np.trace(matrix, dtype=np.float64)) / (m * (m - 1))
+    return float(matrix.sum(dtype=np.float64) - np.trace(matrix, dtype=np.float64)) / (
+        m * (m - 1)
+    )
 
 
 def thinned(rows: Dependence, some: IntArray, n: int) -> Dependence:
@@ -233,7 +273,11 @@ def thinned(rows: Dependence, some: IntArray, n: int) -> Dependence:
 
 def units_of(rows: Dependence, n: int) -> IntArray | None:
     """Return the parcel of each of n rows, where they depend on each other."""
-    return None if rows.independent else np.asarray(rows.parcels(n, PARCELS)(0, n), dtype=np.int64)
+    return (
+        None
+        if rows.independent
+        else np.asarray(rows.parcels(n, PARCELS)(0, n), dtype=np.int64)
+    )
 
 
 def parcels_of(rows: Dependence, n: int) -> IntArray | None:
@@ -244,7 +288,8 @@ def parcels_of(rows: Dependence, n: int) -> IntArray | None:
 
 @dataclass(frozen=True, eq=False)
 class Size:
-    #: Of all columns of y together, or of each by itself: then the size is that of the worst.
+    #: Of all columns of y together, or of each by itself: then the size is that of the
+    #: worst.
     parts: tuple[PairSums, ...]
     #: From D over `PairSums.near` to the size.
     of: Callable[[float], float]
@@ -254,7 +299,8 @@ class Size:
     note: str = ""
     #: From a size to the variance of ξ over that under the model.
     wider: Callable[[float], float] = lambda _: 1.0
-    #: Whether it is a shift of a single z, so that what is found tells which spread is found, too.
+    #: Whether it is a shift of a single z, so that what is found tells which spread is
+    #: found, too.
     single: bool = False
 
     @property
@@ -265,7 +311,9 @@ class Size:
         """Return one-sided confidence bounds of the size, each wrong with probability `tail`."""
         # Of several lower bounds the largest counts, and none may be wrong.
         lower = tail / len(self.parts)
-        ends = [(part.ends(lower, tail, self._wider(part)), part.near) for part in self.parts]
+        ends = [
+            (part.ends(lower, tail, self._wider(part)), part.near) for part in self.parts
+        ]
         low, high = (max(self.of(pair[i] / near) for pair, near in ends) for i in (0, 1))
         return low, high
 
@@ -279,8 +327,13 @@ class Size:
         """
         least, spread, sizes = -math.log(1.0 + alpha - POWER) / (n or math.inf), None, []
         for part in self.parts:
-            square = part.least if n and part.least else part.square  # as the model says, if it is known
-            true, d = replace(part, n=n or part.n, mean=0.0, between=0.0, square=square), 0.0
+            square = (
+                part.least if n and part.least else part.square
+            )  # as the model says, if it is known
+            true, d = (
+                replace(part, n=n or part.n, mean=0.0, between=0.0, square=square),
+                0.0,
+            )
             if true.noise > 0:
                 enough = true.quantile(0.0, 1.0 - alpha / (2 * len(self.parts)))
                 d = true.reaching(enough, 1.0 - POWER, self._wider(part), 0.0)
@@ -289,12 +342,22 @@ class Size:
         size, most = max(*sizes, least), min(self.of(math.inf), MOST)
         if not size < most:
             far = not self.estimate < most
-            return Power(None if far else math.inf, None, POWER, alpha, TOO_FAR if far else HOPELESS)
+            return Power(
+                None if far else math.inf, None, POWER, alpha, TOO_FAR if far else HOPELESS
+            )
         words = self.like.format(short(size)) + (f" ({self._how})" if self.note else "")
         if self.single:
-            spread = math.exp(size / math.sqrt(2.0))  # log σ has twice the Fisher information
-            words += f", or a spread wrong by a factor of {spread:.{decimals(spread - 1.0) - 1}f},"
-        found = f"{words[0].upper()}{words[1:]} would have been found with probability {POWER:g}."
+            spread = math.exp(
+                size / math.sqrt(2.0)
+            )  # log σ has twice the Fisher information
+            words += (
+                ", or a spread wrong by a factor of"
+                f" {spread:.{decimals(spread - 1.0) - 1}f},"
+            )
+        found = (
+            f"{words[0].upper()}{words[1:]} would have been found with probability"
+            f" {POWER:g}."
+        )
         return Power(size, spread, POWER, alpha, found)
 
     @property
@@ -311,7 +374,9 @@ class Size:
         if size.low != 0:
             how, (seen, within) = "as large as", sized(size.estimate, size.low, size.high)
         rest = "; ".join(part for part in (within, self.note) if part)
-        return Effect(size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}")
+        return Effect(
+            size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}"
+        )
 
 
 def check_allowed(allowed: object) -> float:
@@ -322,15 +387,30 @@ def check_allowed(allowed: object) -> float:
 def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> Tolerance:
     """Compare the bounds of the size, each one-sided at level 1 − alpha, with what is allowed."""
     low, high = bench.size.bounds(alpha)
-    low = low if effect.interval.low > 0 else 0.0  # what may be no misfit at all is not worse
+    low = (
+        low if effect.interval.low > 0 else 0.0
+    )  # what may be no misfit at all is not worse
     of = f"and you allow {short(allowed)} ({effect.unit})"
     if low > allowed:
-        verdict, words = WORSE, f"The misfit is worse than you allow: at least {short(low)}, {of}."
+        verdict, words = (
+            WORSE,
+            f"The misfit is worse than you allow: at least {short(low)}, {of}.",
+        )
     elif high < allowed:
-        verdict, words = ENOUGH, f"The model is good enough: its misfit is at most {short(high)}, {of}."
+        verdict, words = (
+            ENOUGH,
+            f"The model is good enough: its misfit is at most {short(high)}, {of}.",
+        )
     else:
-        between = f"at most {short(high)}" if low == 0 else f"between {short(low)} and {short(high)}"
-        verdict, words = UNDECIDED, f"Undecided: the misfit is {between}, {of}. More rows would tell."
+        between = (
+            f"at most {short(high)}"
+            if low == 0
+            else f"between {short(low)} and {short(high)}"
+        )
+        verdict, words = (
+            UNDECIDED,
+            f"Undecided: the misfit is {between}, {of}. More rows would tell.",
+        )
     return Tolerance(allowed, verdict, low, high, words)
 
 
@@ -341,7 +421,9 @@ def _on_x(k: CovariateKernel, bench: Bench) -> AnyArray:
     return Features((nystrom(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X),)).of(x)
 
 
-def _on_y(u: FloatArray, s: FloatArray, sigma: float, bench: Bench) -> tuple[FloatArray, FloatArray]:
+def _on_y(
+    u: FloatArray, s: FloatArray, sigma: float, bench: Bench
+) -> tuple[FloatArray, FloatArray]:
     """Return Stein functions of y, (n, q), and φ with l(u, u') ≈ φ(u)·φ(u'), (n, r)."""
     rng = bench.seed.stream(Use.CHECK, SIZE)
     some = np.sort(rng.choice(len(u), min(LANDMARK_ROWS, len(u)), replace=False))
@@ -378,17 +460,24 @@ def _of_hazard(bench: Bench) -> Size:
     first = evidence.blocks[0].columns
     xi = evidence.of(rows.y, rows.scores)[:, first].astype(np.float64)
     move = (evidence.expected(rows.scores[:, 2:]) - evidence.expected(rows.y))[:, first]
-    sums = pair_sums(_on_x(bench.kernel, bench), xi, move.astype(np.float64), bench.dependence)
+    sums = pair_sums(
+        _on_x(bench.kernel, bench), xi, move.astype(np.float64), bench.dependence
+    )
     like = "a hazard that is off by {} times itself at every x"
     return Size((sums,), _root_of(1.0), "relative error of the hazard", like)
 
 
 def _of_columns(bench: Bench) -> Size:
     """Draws of several columns of y: a shift of each column by itself."""
-    f, note = _on_x(bench.kernel, bench), f"{ON_SCORES}; how columns go together is not in that number"
+    f, note = (
+        _on_x(bench.kernel, bench),
+        f"{ON_SCORES}; how columns go together is not in that number",
+    )
     each = (_on_y(z, -z, 1.0, bench)[0] for z in bench.rows.y.T[:, :, None])
     parts = tuple(pair_sums(f, xi, None, bench.dependence) for xi in each)
-    return Size(parts, _root_of(3.0**-0.5), SD, f"a constant shift of one column by {{}} {SD}", note)
+    return Size(
+        parts, _root_of(3.0**-0.5), SD, f"a constant shift of one column by {{}} {SD}", note
+    )
 
 
 def score_spread(rows: Scored) -> FloatArray:
@@ -414,8 +503,9 @@ def _bandwidth(u: FloatArray, bench: Bench) -> float:
 def misplaced(law: Law, p: FloatArray) -> tuple[FloatArray, str, str]:
     """Return what a misplaced probability of 1 adds to cells, (n, K), its unit, and what it is like.
 
-    It goes from the first class to the next by p (n, K); of cells to the less likely side of the middle
-    quantile, or of the widest interval, and cells of a side keep their proportions, (1, K).
+    It goes from the first class to the next by p (n, K); of cells to the less likely side
+    of the middle quantile, or of the widest interval, and cells of a side keep their
+    proportions, (1, K).
     """
     if not isinstance(law, CellsOfY):
         like = "predicted probabilities that are off by {} at every x"
@@ -423,7 +513,9 @@ def misplaced(law: Law, p: FloatArray) -> tuple[FloatArray, str, str]:
     event, shares = law.events[-1], law.shares
     if event.kind == "quantile":
         event = min(law.events, key=lambda one: abs(one.level - 0.5))
-    inside = event.happened(np.arange(len(shares))) != (event.kind == "quantile")  # or above it
+    inside = event.happened(np.arange(len(shares))) != (
+        event.kind == "quantile"
+    )  # or above it
     gains = inside if shares[inside].sum() < 0.5 else ~inside
     room = float(shares[~gains].sum())
     move = np.where(gains, shares / (1.0 - room), -shares / room)[None]
@@ -451,7 +543,9 @@ def _of_classes(bench: Bench) -> Size:
     residuals[np.arange(len(p)), outcomes.observed] += 1.0
     if isinstance(bench.law, CellsOfY):  # the same in all rows
         same = np.eye(p.shape[1])
-        sums = pair_sums(f, residuals, None, dependence, lambda some: squares_of(p[some], same))
+        sums = pair_sums(
+            f, residuals, None, dependence, lambda some: squares_of(p[some], same)
+        )
         per = float(np.square(moved).sum())
     else:
         xi, move = both(p, residuals), both(p, moved)
@@ -463,7 +557,9 @@ def _of_classes(bench: Bench) -> Size:
         return float(np.mean(1.0 - np.square(q).sum(axis=1)))
 
     def wider(s: float) -> float:
-        return max(variance(np.clip(q + s * moved, 0.0, 1.0)) / max(variance(q), 1e-12), 1.0)
+        return max(
+            variance(np.clip(q + s * moved, 0.0, 1.0)) / max(variance(q), 1e-12), 1.0
+        )
 
     return Size((sums,), _root_of(per, 1.0), unit, like, wider=wider)
 
@@ -484,9 +580,14 @@ def squares_of(p: FloatArray, kernel: FloatArray) -> FloatArray:
 
 def squares_of_classes(p: FloatArray) -> FloatArray:
     """Return the same for l = 1{same label} + 1{same rank}."""
-    ranks, place = both(p, p)[:, p.shape[1] :], np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1)
+    ranks, place = (
+        both(p, p)[:, p.shape[1] :],
+        np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1),
+    )
     joint = p[:, :, None] * (np.minimum(place, RANKS - 1)[:, :, None] == np.arange(RANKS))
-    joint, apart = (v.reshape(len(p), -1) for v in (joint, p[:, :, None] * ranks[:, None, :]))
+    joint, apart = (
+        v.reshape(len(p), -1) for v in (joint, p[:, :, None] * ranks[:, None, :])
+    )
     seen = p @ p.T + ranks @ ranks.T
     once = np.square(p) @ p.T + np.square(ranks) @ ranks.T + 2.0 * apart @ joint.T
     return np.asarray(seen + 2.0 * joint @ joint.T - once - once.T + np.square(seen))
@@ -499,7 +600,8 @@ def _of_counts(bench: Bench) -> Size:
     (kernel,) = cell_scales(rows.cells, (SIGMA,))
     f, xi = _on_x(bench.kernel, bench), kernel.features(np.asarray(rows.scores))
     if outcomes is None:
-        # The difference operator is close to that of a density, and so is what a shift does to it.
+        # The difference operator is close to that of a density, and so is what a shift does
+        # to it.
         sums, per = pair_sums(f, xi, None, bench.dependence), (1.0 + 2.0 / SIGMA**2) ** -0.5
         return Size((sums,), _root_of(per), SD, SHIFT, "as its ratios suggest")
     like = kernel.features(np.eye(kernel.width))
@@ -534,7 +636,8 @@ def _of_counts(bench: Bench) -> Size:
 def shifted_law(p: FloatArray, at: FloatArray, size: float) -> FloatArray:
     """Tilt p (n, K) of counts at (K,), q ∝ p·exp(θz), until the mean has moved by so many sds.
 
-    Of a Poisson law that is another one. Where the counts end before it is as near as can be.
+    Of a Poisson law that is another one. Where the counts end before it is as near as can
+    be.
     """
     away = at - (p @ at)[:, None]
     z = away / np.sqrt(np.maximum((p * np.square(away)).sum(axis=1), 1e-300))[:, None]
@@ -556,7 +659,9 @@ def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
     if outcomes.linear:
         return moved
     cells = (np.asarray(outcomes.of(np.full(len(moved), k))) for k in range(moved.shape[1]))
-    return np.asarray(sum(part[:, None] * cell for part, cell in zip(moved.T, cells, strict=True)))
+    return np.asarray(
+        sum(part[:, None] * cell for part, cell in zip(moved.T, cells, strict=True))
+    )
 
 
 def power_of(bench: Bench, alpha: float) -> Power:

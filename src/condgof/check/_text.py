@@ -23,8 +23,9 @@ GROUPS, SLICES = 12, 3
 SUBJECTS = {kind: subject for kind, (subject, _, _) in TOLD.items()}
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
-#: The centre is told where the median of all rows is off by so many standard deviations, or where a
-#: larger share of the rows lies on one side of the model's median; where nearly all do, a hint is given.
+#: The centre is told where the median of all rows is off by so many standard deviations, or
+#: where a larger share of the rows lies on one side of the model's median; where nearly all
+#: do, a hint is given.
 FAR, ONE_SIDE, NEARLY_ALL = 0.5, 0.8, 0.99
 RIGHT_ONES = "are these the right predictions, in the unit of y (mean and std not swapped)?"
 
@@ -51,7 +52,11 @@ def lines_of(check: Check) -> Iterator[Paragraph]:
         yield "size", check.effect.words
     if "fitted" in check.result.details:
         yield "fitted", check.result.details["fitted"]
-    overall = (f.words for f in check.overall if f.kind not in ("correlation", "class") or f.telling)
+    overall = (
+        f.words
+        for f in check.overall
+        if f.kind not in ("correlation", "class") or f.telling
+    )
     yield from (("all rows", words) for words in overall)
     yield from (("where", slice_words(one)) for one in check.slices)
     if check.rejected and not check.slices and searched_slices(check):
@@ -67,10 +72,16 @@ def searched_slices(check: Check) -> int:
 
 
 def check_text(
-    check: Check, before: Sequence[Paragraph] = (), after: Sequence[Paragraph] = (), width: int = WIDTH
+    check: Check,
+    before: Sequence[Paragraph] = (),
+    after: Sequence[Paragraph] = (),
+    width: int = WIDTH,
 ) -> str:
     """Write everything as text, with more paragraphs before and after."""
-    title = f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n = {check.result.n:,}"
+    title = (
+        f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n ="
+        f" {check.result.n:,}"
+    )
     text, last = textwrap.wrap(title, width), ""
     for about, words in [*before, *lines_of(check), *after]:
         head = f"  {about if about != last else '':8} "
@@ -82,7 +93,10 @@ def check_text(
 
 def listed(names: Sequence[str], most: int = 4) -> str:
     shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "nothing"
+    return (
+        " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        or "nothing"
+    )
 
 
 def message(check: Check, everywhere: Finding | None) -> str:
@@ -93,8 +107,15 @@ def message(check: Check, everywhere: Finding | None) -> str:
     brief = partial(_brief, several=len(columns) > 1)
     if not check.rejected and groups:
         parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:SLICES])
-        where = f"{len(groups):,} of {count:,} groups" if count > 1 else "the slice that you named"
-        return f"Over all rows nothing speaks against the model. It is wrong in {where}: {parts}."
+        where = (
+            f"{len(groups):,} of {count:,} groups"
+            if count > 1
+            else "the slice that you named"
+        )
+        return (
+            f"Over all rows nothing speaks against the model. It is wrong in {where}:"
+            f" {parts}."
+        )
     if not check.rejected:
         return f"Nothing speaks against the model. {check.power.words}"
     told, sentences = (check.slices or groups)[:SLICES], []
@@ -103,9 +124,16 @@ def message(check: Check, everywhere: Finding | None) -> str:
         known = (finding for finding in overall if finding.kind in SUBJECTS)
         everywhere = max(known, key=distance, default=None)
         if everywhere is None or not everywhere.telling:
-            # Single rows may be what is wrong; else a number that is half way to being certain.
-            wild = next((finding.words for finding in overall if finding.kind == "wild"), "")
-            rest = f"Of all rows: {wild}" if wild else "No number of all rows differs with certainty"
+            # Single rows may be what is wrong; else a number that is half way to being
+            # certain.
+            wild = next(
+                (finding.words for finding in overall if finding.kind == "wild"), ""
+            )
+            rest = (
+                f"Of all rows: {wild}"
+                if wild
+                else "No number of all rows differs with certainty"
+            )
             if not wild and everywhere is not None and distance(everywhere) >= 0.5:
                 rest += f"; what comes nearest: {everywhere.words}"
             where = ", and no column or pair of columns tells where" if searched else ""
@@ -115,14 +143,20 @@ def message(check: Check, everywhere: Finding | None) -> str:
     if everywhere is not None:
         sentences.append(f"{SUBJECTS[everywhere.kind]} over all rows: {brief(everywhere)}")
     for kind in dict.fromkeys(one.kind for one in told):
-        parts = ", ".join(brief(one.findings[0], one.words) for one in told if one.kind == kind)
+        parts = ", ".join(
+            brief(one.findings[0], one.words) for one in told if one.kind == kind
+        )
         if everywhere is not None and kind == everywhere.kind:
-            worse = {one.direction for one in told if one.kind == kind} == {direction(everywhere)}
+            worse = {one.direction for one in told if one.kind == kind} == {
+                direction(everywhere)
+            }
             sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
         else:
             sentences.append(f"{SUBJECTS[kind]}: {parts}")
     shift, hint = _centre(overall, check.looked)
-    if shift and not any(sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]):
+    if shift and not any(
+        sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]
+    ):
         sentences.insert(1, f"{SUBJECTS['shift']} over all rows: {brief(shift)}")
     elif nowhere and searched:
         sentences.append("No part of x stands out by itself")
@@ -131,7 +165,9 @@ def message(check: Check, everywhere: Finding | None) -> str:
 
 def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None, list[str]]:
     """Return the shift of all rows if it is far off, and a hint where nearly all lie on one side."""
-    telling = (finding for finding in overall if finding.kind == "shift" and finding.telling)
+    telling = (
+        finding for finding in overall if finding.kind == "shift" and finding.telling
+    )
     shift = max(telling, key=lambda finding: abs(finding.estimate), default=None)
     if shift is None:
         return None, []
@@ -150,7 +186,11 @@ def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None,
 
 def _same(finding: Finding, overall: Sequence[Finding]) -> Finding:
     """Return the number that is said of all rows in the place of one like it, if it holds too."""
-    alike = (f for f in overall if (f.kind, f.column) == (finding.kind, finding.column) and f.telling)
+    alike = (
+        f
+        for f in overall
+        if (f.kind, f.column) == (finding.kind, finding.column) and f.telling
+    )
     ways = (f for f in alike if direction(f) == direction(finding))
     return next((f for f in ways if f.label == finding.label or f.kind in ROBUST), finding)
 
@@ -161,7 +201,9 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
     of = f"the {finding.label} " if finding.label else ""
     number = {
         "shift": f"{of}by {rounded(abs(finding.estimate))} standard deviations",
-        "spread": f"{of}{value} times as wide" if of else f"the data spread {value} times as much",
+        "spread": (
+            f"{of}{value} times as wide" if of else f"the data spread {value} times as much"
+        ),
         "coverage": f"the {finding.label} interval holds {value}",
         "tails": finding.words,
         "skew": finding.words,
@@ -175,5 +217,9 @@ def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
     if finding.label == LARGEST:
         number = f"{value} are counts of a probability below 0.01"
     place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
-    column = f" for {finding.column}" if several and finding.kind not in ("skew", "tails") else ""
+    column = (
+        f" for {finding.column}"
+        if several and finding.kind not in ("skew", "tails")
+        else ""
+    )
     return f"{direction(finding)}{column}{place} ({number})"

@@ -1,8 +1,8 @@
 """The command line.
 
-Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else; 2 bad input
-or usage, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C, 143 by
-SIGTERM; 141 nobody reads the output any more.
+Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else;
+2 bad input or usage, with a message and no traceback; 3 an internal error; 130 stopped by
+Ctrl-C, 143 by SIGTERM; 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from condgof.cli._app import program
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CondgofWarning)  # what they say is a note of the result
+            warnings.simplefilter(
+                "ignore", CondgofWarning
+            )  # what they say is a note of the result
             program()(args=words, prog_name="condgof", obj=tuple(words))
     except SystemExit as stop:  # how Typer ends, well or not
         return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0

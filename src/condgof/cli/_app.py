@@ -13,8 +13,8 @@ Many: TypeAlias = list[str] | None
 One: TypeAlias = str | None
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 DATA_HELP = (
-    "Parquet, CSV or Feather file, by its ending; a pattern or a folder of such files; or - for CSV on "
-    "standard input. Large tables are streamed."
+    "Parquet, CSV or Feather file, by its ending; a pattern or a folder of such files; or -"
+    " for CSV on standard input. Large tables are streamed."
 )
 
 
@@ -33,7 +33,11 @@ class Option(NamedTuple):
         short = ("-q",) if self.name == "quiet" else ()
         # A flag takes nothing: some versions of Typer would show <bool>.
         option = typer.Option(
-            f"--{self.name}", *short, metavar=self.takes, help=self.help, rich_help_panel=self.panel
+            f"--{self.name}",
+            *short,
+            metavar=self.takes,
+            help=self.help,
+            rich_help_panel=self.panel,
         )
         option.min = self.least
         return inspect.Parameter(
@@ -67,7 +71,9 @@ def command(
     parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     if data is not None:
         table = typer.Argument(metavar=data[0], show_default=False, help=data[1])
-        parameters.append(inspect.Parameter("data", keyword, annotation=Annotated[str, table]))
+        parameters.append(
+            inspect.Parameter("data", keyword, annotation=Annotated[str, table])
+        )
     parameters += [option.parameter() for option in options]
 
     def decorate(run: Callable[[Mapping[str, Any]], int]) -> Command:
@@ -87,7 +93,10 @@ def program() -> Callable[..., Any]:
     from condgof.cli import _check, _compare, _demo, _study, _watch
 
     app = typer.Typer(
-        help="Does a model of y given x, with its uncertainty, fit the data? If not: where, and how?",
+        help=(
+            "Does a model of y given x, with its uncertainty, fit the data? If not: where,"
+            " and how?"
+        ),
         context_settings=SETTINGS,
         add_completion=False,
         no_args_is_help=True,
@@ -95,12 +104,21 @@ def program() -> Callable[..., Any]:
         rich_markup_mode="rich",
     )
     paper = typer.Typer(
-        help="Reproduce the paper's figures and tables.", context_settings=SETTINGS, no_args_is_help=True
+        help="Reproduce the paper's figures and tables.",
+        context_settings=SETTINGS,
+        no_args_is_help=True,
     )
     app.add_typer(paper, name="paper")
     # Every command has its own options; the program itself has none.
     app.callback()(lambda: None)
-    commands = (_check.check, _compare.compare, _compare.rank, _watch.watch, _demo.demo, _study.study)
+    commands = (
+        _check.check,
+        _compare.compare,
+        _compare.rank,
+        _watch.watch,
+        _demo.demo,
+        _study.study,
+    )
     for group, members in ((app, commands), (paper, (_study.power, _study.criterion))):
         for each in members:
             each(group)

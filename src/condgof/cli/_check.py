@@ -21,29 +21,34 @@ from condgof.errors import InputError
 from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
 
-DATA, PREDICTIONS, MODEL = "Data", "Predictions in columns of DATA: one kind", "Or a model to import"
+DATA, PREDICTIONS, MODEL = (
+    "Data",
+    "Predictions in columns of DATA: one kind",
+    "Or a model to import",
+)
 ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
 HELP = (
-    "Check whether a model fits: the verdict, how and where it does not fit, and how much.\n\n"
-    "The model is columns of the table with one kind of prediction (--mean and --std, --family, "
-    "--draws, --quantiles, --interval, --pit or --score; of classes --prob, of counts --count-mean), or "
-    "an object to import (--model). Rows must not be those that the model was fitted on, and "
-    "independent unless --dependence or --groups says how they are not.\n\n"
-    "A COLUMN is its name; or names with commas between; or a pattern such as 'feat_*', which leaves "
-    "out columns that have another role; or a position, #0 being the first. A column of that very name "
-    "goes before all else. Options with a COLUMN may be repeated."
+    "Check whether a model fits: the verdict, how and where it does not fit, and how"
+    " much.\n\nThe model is columns of the table with one kind of prediction (--mean and"
+    " --std, --family, --draws, --quantiles, --interval, --pit or --score; of classes"
+    " --prob, of counts --count-mean), or an object to import (--model). Rows must not be"
+    " those that the model was fitted on, and independent unless --dependence or --groups"
+    " says how they are not.\n\nA COLUMN is its name; or names with commas between; or a"
+    " pattern such as 'feat_*', which leaves out columns that have another role; or a"
+    " position, #0 being the first. A column of that very name goes before all else."
+    " Options with a COLUMN may be repeated."
 )
 EXAMPLES = (
-    "Examples:\n\n"
-    "condgof check table.csv --x income --y food --mean mu --std sd --report out.html\n\n"
-    "condgof check table.csv --x income --y food --family lognormal --param mu=m,sigma=0.5\n\n"
-    "condgof check 'part-*.parquet' --x 'feat_*' --y y --draws 'y_*' --by region --json\n\n"
-    "condgof check loads.csv --x hour --y load --quantiles q05=0.05,q50=0.5,q95=0.95\n\n"
-    "condgof check loads.csv --x hour --y load --interval lo,hi --coverage 0.9\n\n"
-    "condgof check pets.csv --x weight,age --y animal --prob p_cat,p_dog --slice 'age < 2'\n\n"
-    "condgof check big.parquet --x 'feat_*' --y y --mean m --std s --tolerance 0.1 --fail-on-reject\n\n"
-    "condgof check houses.csv --x rooms,town --y price --model mymodels.py:fitted"
+    "Examples:\n\ncondgof check table.csv --x income --y food --mean mu --std sd --report"
+    " out.html\n\ncondgof check table.csv --x income --y food --family lognormal --param"
+    " mu=m,sigma=0.5\n\ncondgof check 'part-*.parquet' --x 'feat_*' --y y --draws 'y_*'"
+    " --by region --json\n\ncondgof check loads.csv --x hour --y load --quantiles"
+    " q05=0.05,q50=0.5,q95=0.95\n\ncondgof check loads.csv --x hour --y load --interval"
+    " lo,hi --coverage 0.9\n\ncondgof check pets.csv --x weight,age --y animal --prob"
+    " p_cat,p_dog --slice 'age < 2'\n\ncondgof check big.parquet --x 'feat_*' --y y --mean"
+    " m --std s --tolerance 0.1 --fail-on-reject\n\ncondgof check houses.csv --x rooms,town"
+    " --y price --model mymodels.py:fitted"
 )
 OPTIONS = (
     Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
@@ -100,17 +105,25 @@ OPTIONS = (
     Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, or is "
         "in a group of --by or --slice; with --tolerance, when it is worse than that."),
 )  # fmt: skip
-FAILS = "--fail-on-reject, and the model is rejected (with --tolerance: is worse than allowed)"
+FAILS = (
+    "--fail-on-reject, and the model is rejected (with --tolerance: is worse than allowed)"
+)
 
 
 @command("check", OPTIONS, HELP, EXAMPLES, fails=FAILS)
 def check(given: Given) -> int:
     # Whatever users' models print must not get between the results.
-    with redirect_stdout(sys.stderr), stages(*STAGES, "report", show=not given["quiet"]) as begin:
+    with (
+        redirect_stdout(sys.stderr),
+        stages(*STAGES, "report", show=not given["quiet"]) as begin,
+    ):
         begin("reading")
         with loaded(given, [Candidate("", {}, given["model"], "--")]) as rows:
             result, better = _checked(rows, given)
-        facts = {"data": rows.words, **({"model": given["model"]} if given["model"] else {})}
+        facts = {
+            "data": rows.words,
+            **({"model": given["model"]} if given["model"] else {}),
+        }
         if given["report"] is not None:
             begin("report")
             notes = [f"{head}: {text}" for head, text in facts.items()]
@@ -120,7 +133,9 @@ def check(given: Given) -> int:
     def show() -> None:
         output.show_check(result, facts)
         if better is not None:
-            print(f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught")
+            print(
+                f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught"
+            )
             print("\n".join(map(terminal, better.sentences)))
 
     told = result.words if result.tolerance is None else result.tolerance.words
@@ -140,7 +155,9 @@ def dependence_of(given: Given) -> int | str | None:
 def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
     if rows.streamed and given["repair"] is not None:
         streamed = "this table is streamed because it is large"
-        raise InputError(f"--repair needs all rows in memory, and {streamed}. Repair a part of it.")
+        raise InputError(
+            f"--repair needs all rows in memory, and {streamed}. Repair a part of it."
+        )
     settings: dict[str, Any] = {
         "by": rows.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
         "alpha": given["alpha"], "rng": given["seed"], "engine": given["threads"],
@@ -155,7 +172,9 @@ def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
     return result, better
 
 
-def _document(result: Check, rows: Loaded, given: Given, better: Repair | None) -> dict[str, Any]:
+def _document(
+    result: Check, rows: Loaded, given: Given, better: Repair | None
+) -> dict[str, Any]:
     """Return the JSON document: the check, and where it comes from; see docs/reference/json.md."""
     plain, roles = result.to_dict(), rows.read.roles
     del plain["result"]["null_distribution"]
@@ -172,7 +191,11 @@ def _document(result: Check, rows: Loaded, given: Given, better: Repair | None) 
             **({} if roles.event is None else {"event": roles.event, "entry": roles.entry}),
         },
         "model": given["model"],
-        **({} if better is None else {"repair": {"file": str(given["repair"]), **better.to_dict()}}),
+        **(
+            {}
+            if better is None
+            else {"repair": {"file": str(given["repair"]), **better.to_dict()}}
+        ),
         "verdict": verdict_words(result),
         **plain,
     }

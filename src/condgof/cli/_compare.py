@@ -21,61 +21,80 @@ from condgof.errors import InputError
 from condgof.report import terminal
 
 ABOUT = (
-    "By proper scores: the log score of densities and probabilities, the CRPS of CDFs and draws, the "
-    "Brier score of classes, the pinball loss of quantiles, the Winkler score of intervals; scores "
-    "alone (the derivative of log p) by their Stein discrepancy. All models may be wrong: `condgof "
-    "check` says whether one fits. Rows must not be those that a model was fitted on.\n\n"
-    "A COLUMN is given as in `condgof check`."
+    "By proper scores: the log score of densities and probabilities, the CRPS of CDFs and"
+    " draws, the Brier score of classes, the pinball loss of quantiles, the Winkler score"
+    " of intervals; scores alone (the derivative of log p) by their Stein discrepancy. All"
+    " models may be wrong: `condgof check` says whether one fits. Rows must not be those"
+    " that a model was fitted on.\n\nA COLUMN is given as in `condgof check`."
 )
 COMPARE_HELP = (
-    "Compare two models of the same data: which predicts better, by how much, and where.\n\n"
-    "Each model is columns of the table (--a-mean and --a-std, --a-draws, …), or an object to import "
-    "(--a-model); the same for b, in any mixture.\n\n" + ABOUT
+    "Compare two models of the same data: which predicts better, by how much, and"
+    " where.\n\nEach model is columns of the table (--a-mean and --a-std, --a-draws, …), or"
+    " an object to import (--a-model); the same for b, in any mixture.\n\n" + ABOUT
 )
 COMPARE_EXAMPLES = (
-    "Examples:\n\n"
-    "condgof compare table.csv --x income --y food --a-mean mu1 --a-std sd1 --b-mean mu2 --b-std sd2\n\n"
-    "condgof compare pets.csv --x weight --y animal --a-prob 'f_*' --b-prob 'g_*' --classes cat,dog\n\n"
-    "condgof compare loads.parquet --x hour --y load --a-quantiles q1=0.1,q9=0.9 --b-draws 'd_*' "
-    "--a-name old --b-name new --dependence 24 --report out.html"
+    "Examples:\n\ncondgof compare table.csv --x income --y food --a-mean mu1 --a-std sd1"
+    " --b-mean mu2 --b-std sd2\n\ncondgof compare pets.csv --x weight --y animal --a-prob"
+    " 'f_*' --b-prob 'g_*' --classes cat,dog\n\ncondgof compare loads.parquet --x hour --y"
+    " load --a-quantiles q1=0.1,q9=0.9 --b-draws 'd_*' --a-name old --b-name new"
+    " --dependence 24 --report out.html"
 )
 RANK_HELP = (
-    "Rank several models of the same data: which may be the best, all pairs corrected together.\n\n"
-    + ABOUT
+    "Rank several models of the same data: which may be the best, all pairs corrected"
+    " together.\n\n" + ABOUT
 )
 RANK_EXAMPLES = (
-    "Example:\n\n"
-    "condgof rank table.csv --x income --y food --candidate 'line: mean=mu1 std=sd1' "
-    "--candidate 'skewed: family=lognormal param=mu=m,sigma=s' --candidate 'forest: draws=d_*'"
+    "Example:\n\ncondgof rank table.csv --x income --y food --candidate 'line: mean=mu1"
+    " std=sd1' --candidate 'skewed: family=lognormal param=mu=m,sigma=s' --candidate"
+    " 'forest: draws=d_*'"
 )
-#: The kinds of prediction, as options of a check; PITs say nothing of how well a model predicts.
+#: The kinds of prediction, as options of a check; PITs say nothing of how well a model
+#: predicts.
 KINDS = tuple(spelled(kind) for kind in NONE if kind != "pit")
 OF_CHECK = {option.name: option for option in _check.OPTIONS}
 DATA = ("x", "y", "categorical", "classes", "ordered", "drop-nulls")
 TEST = ("groups", "dependence", "alpha", "seed", "threads", "report", "json", "quiet")
 SHARED = (
     *(OF_CHECK[name] for name in DATA),
-    Option("measure", str, "NAME", None, "auto", "Measure of the verdict; auto: all that models offer."),
+    Option(
+        "measure",
+        str,
+        "NAME",
+        None,
+        "auto",
+        "Measure of the verdict; auto: all that models offer.",
+    ),
     *(OF_CHECK[name] for name in TEST),
-    OF_CHECK["fail-on-reject"]._replace(help="Exit with 1 when the models differ, for pipelines."),
+    OF_CHECK["fail-on-reject"]._replace(
+        help="Exit with 1 when the models differ, for pipelines."
+    ),
 )
 CANDIDATE = (
-    "A model: its name, a colon, and its predictions by kind, as in 'old: mean=mu std=sd' or 'fit: "
-    f"model=mine.py:fitted'. Kinds: {', '.join(KINDS)}, model. Give the option again for each model."
+    "A model: its name, a colon, and its predictions by kind, as in 'old: mean=mu std=sd'"
+    f" or 'fit: model=mine.py:fitted'. Kinds: {', '.join(KINDS)}, model. Give the option"
+    " again for each model."
 )
 
 
 def _side(letter: str) -> list[Option]:
     panel = f"Model {letter}"
-    options = [OF_CHECK[kind]._replace(name=f"{letter}-{kind}", panel=panel) for kind in KINDS]
+    options = [
+        OF_CHECK[kind]._replace(name=f"{letter}-{kind}", panel=panel) for kind in KINDS
+    ]
     address = OF_CHECK["model"]._replace(name=f"{letter}-model", panel=panel)
-    name = Option(f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}.")
+    name = Option(
+        f"{letter}-name", str, "TEXT", panel, letter, f"What to call model {letter}."
+    )
     return [*options, address, name]
 
 
 def _of_side(given: Given, letter: str) -> Candidate:
-    named = {kind: given[f"{letter}_{kind}"] for kind in NONE if given.get(f"{letter}_{kind}")}
-    return Candidate(given[f"{letter}_name"], named, given[f"{letter}_model"], f"--{letter}-")
+    named = {
+        kind: given[f"{letter}_{kind}"] for kind in NONE if given.get(f"{letter}_{kind}")
+    }
+    return Candidate(
+        given[f"{letter}_name"], named, given[f"{letter}_model"], f"--{letter}-"
+    )
 
 
 def _of_text(text: str) -> Candidate:
@@ -89,7 +108,9 @@ def _of_text(text: str) -> Candidate:
     if not whole or not {*columns} <= {*KINDS, "model"}:
         raise InputError(f"--candidate {text!r} is not of this form. {CANDIDATE}")
     model = columns.pop("model", [None])[0]
-    return Candidate(name.strip(), {k.replace("-", "_"): v for k, v in columns.items()}, model)
+    return Candidate(
+        name.strip(), {k.replace("-", "_"): v for k, v in columns.items()}, model
+    )
 
 
 @command(
@@ -114,7 +135,9 @@ def rank(given: Given) -> int:
     candidates = list(map(_of_text, given["candidate"]))
     names = [one.name for one in candidates]
     if len(set(names)) < len(names):
-        raise InputError(f"--candidate: models must have different names, got {', '.join(names)}.")
+        raise InputError(
+            f"--candidate: models must have different names, got {', '.join(names)}."
+        )
     return _run(given, candidates, ranked=True)
 
 

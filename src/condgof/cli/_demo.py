@@ -25,14 +25,26 @@ ABOUT = {
 }
 #: What follows from the first check; and what it is worth.
 NEXT = (
-    "So the spread is not the same at every income: poorer households lie closer to the line.\n"
-    "The model that follows from it, fitted on the same households as the first:"
+    "So the spread is not the same at every income: poorer households lie closer to the"
+    " line.\nThe model that follows from it, fitted on the same households as the first:"
 )
-LAST = "The households that were checked led to the second model, so that a final verdict needs others."
-HELP = "Reject a model of the bundled data, see why, and check the next: text, reports, a figure."
+LAST = (
+    "The households that were checked led to the second model, so that a final verdict"
+    " needs others."
+)
+HELP = (
+    "Reject a model of the bundled data, see why, and check the next: text, reports, a"
+    " figure."
+)
 
 
-@command("demo", [out_option("demo-output")], HELP, "Example: condgof demo --out demo-output", None)
+@command(
+    "demo",
+    [out_option("demo-output")],
+    HELP,
+    "Example: condgof demo --out demo-output",
+    None,
+)
 def demo(given: Mapping[str, Any]) -> int:
     run_demo(given["out"])
     return 0
@@ -42,9 +54,17 @@ def run_demo(out: Path) -> None:
     """Check both models, say what came out, and write tables, reports and a figure into a folder."""
     income, food, models = engel_study()
     out.mkdir(parents=True, exist_ok=True)
-    print("Engel's data: what 235 Belgian households spent on food, given their income (1857, francs).")
-    print(f"Models are fitted on every other household, and checked on the {len(income)} others.")
-    x, y = (Frame({n: v.copy()}, flat=True) for n, v in (("income", income), ("food", food)))
+    print(
+        "Engel's data: what 235 Belgian households spent on food, given their income (1857,"
+        " francs)."
+    )
+    print(
+        f"Models are fitted on every other household, and checked on the {len(income)}"
+        " others."
+    )
+    x, y = (
+        Frame({n: v.copy()}, flat=True) for n, v in (("income", income), ("food", food))
+    )
     checks: dict[str, Check] = {}
     reports = [out / f"{name.replace(' ', '-')}.html" for name in models]
     for number, (name, model) in enumerate(models.items()):
@@ -61,16 +81,26 @@ def run_demo(out: Path) -> None:
         write_whole(reports[number], page)
         show_check(checks[name])
     sizes = [(each.effect.unit, each.effect.interval) for each in checks.values()]
-    before, after = (f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})" for _, size in sizes)
+    before, after = (
+        f"{size.estimate:.2f} ({size.low:.2f} to {size.high:.2f})" for _, size in sizes
+    )
     print(f"\nSize of the misfit in {sizes[0][0]}: {before}, then {after}.\n{LAST}\n")
-    print(f"Reports, to open in a browser:  {terminal(reports[0])}\n{'':32}{terminal(reports[1])}")
+    print(
+        "Reports, to open in a browser: "
+        f" {terminal(reports[0])}\n{'':32}{terminal(reports[1])}"
+    )
     _figure(checks, out / "engel.png")
     print(f"The first of them once more:    {terminal(_command(reports[0]))}")
 
 
 def _command(report: Path) -> str:
-    table, columns = str(report.with_suffix(".csv")), "--x income --y food --mean mean --std std"
-    return f"condgof check {shlex.quote(table)} {columns} --report {shlex.quote(str(report))}"
+    table, columns = (
+        str(report.with_suffix(".csv")),
+        "--x income --y food --mean mean --std std",
+    )
+    return (
+        f"condgof check {shlex.quote(table)} {columns} --report {shlex.quote(str(report))}"
+    )
 
 
 def _figure(checks: dict[str, Check], path: Path) -> None:

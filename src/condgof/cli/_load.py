@@ -34,7 +34,11 @@ Models: TypeAlias = Sequence[ModelLike | None]
 
 def open_table(data: str) -> Table:
     arrow()
-    return Table.of_text("standard input", sys.stdin.buffer.read()) if data == STDIN else Table.of(data)
+    return (
+        Table.of_text("standard input", sys.stdin.buffer.read())
+        if data == STDIN
+        else Table.of(data)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Read:
 
     table: Table
     roles: Roles
-    #: The columns that were kept, of the rows that have everything; and which rows those are.
+    #: The columns that were kept, of the rows that have everything; and which rows those
+    #: are.
     data: dict[str, AnyArray]
     complete: NDArray[np.bool_]
     #: In how many rows each column is missing.
@@ -55,13 +60,19 @@ class Read:
         for batch in table.batches():
             # Of objects, those of text, None alone is missing.
             lost = {
-                name: values == np.array(None) if values.dtype == object else missing_in(values)
+                name: (
+                    values == np.array(None)
+                    if values.dtype == object
+                    else missing_in(values)
+                )
                 for name, values in batch.items()
             }
             missing.update({name: int(rows.sum()) for name, rows in lost.items()})
             complete.append(~np.logical_or.reduce([*lost.values()]))
             parts.append({name: batch[name][complete[-1]] for name in keep})
-        data = {name: np.concatenate([part[name] for part in parts]) for name in keep if parts}
+        data = {
+            name: np.concatenate([part[name] for part in parts]) for name in keep if parts
+        }
         return cls(table, roles, data, np.concatenate(complete), missing)
 
     @property
@@ -87,11 +98,17 @@ class Read:
         label, left, dropped = self.table.label, self.left, self.dropped
         if dropped and not drop_nulls:
             what = f"{label} has missing values in {self.words} of {len(self.complete):,}"
-            raise NonFiniteError(f"{what}. --drop-nulls leaves those rows out.", count=dropped)
+            raise NonFiniteError(
+                f"{what}. --drop-nulls leaves those rows out.", count=dropped
+            )
         if left < least:
-            after = f" after {dropped:,} with missing values were left out" if dropped else ""
+            after = (
+                f" after {dropped:,} with missing values were left out" if dropped else ""
+            )
             what = f"{label} has {left} row{'s' * (left != 1)}{after}"
-            raise InputError(f"{what}, and a check needs at least {least}, better hundreds.")
+            raise InputError(
+                f"{what}, and a check needs at least {least}, better hundreds."
+            )
 
     def counting(self, text: str) -> str:
         """Have a message say that rows that were left out are not counted in row numbers."""
@@ -129,7 +146,10 @@ class Loaded:
     def words(self) -> str:
         rows = f"{self.read.table.label}: {self.read.left:,} rows"
         if self.read.dropped:
-            rows += f"; {self.read.words} with missing values left out, not counted in row numbers"
+            rows += (
+                f"; {self.read.words} with missing values left out, not counted in row"
+                " numbers"
+            )
         return f"{rows}; streamed" if self.streamed else rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,9 +184,18 @@ def _rows(table: Table, roles: Roles, models: Models, given: Given) -> Iterator[
     table = table.reading(roles.kinds)
     large = bool(table.paths) and table.bytes > STREAM_BYTES
     classes = any("prob" in each.facts for each in roles.predictions)
-    reason = "predictions of classes" if classes else "--event" if roles.event is not None else ""
+    reason = (
+        "predictions of classes"
+        if classes
+        else "--event"
+        if roles.event is not None
+        else ""
+    )
     if large and reason and not given["quiet"]:
-        tell(f"reading {len(roles.all)} columns into memory, because {reason} cannot be streamed.")
+        tell(
+            f"reading {len(roles.all)} columns into memory, because {reason} cannot be"
+            " streamed."
+        )
     few = tuple(dict.fromkeys(filter(None, (*roles.labels, roles.groups))))
     read = Read.of(table, roles, few if large and not reason else roles.all)
     read.judge(given["drop_nulls"])
@@ -209,8 +238,8 @@ def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]
         odd = [value for value in values if number_of(value) is None]
         if name not in roles.categorical and odd and 2 * len(odd) < len(values):
             raise InputTypeError(
-                f"Column {name!r} of {table.label} holds {odd[0]!r} among numbers. Correct it, or take "
-                f"the column as categories with --categorical {name}."
+                f"Column {name!r} of {table.label} holds {odd[0]!r} among numbers. Correct"
+                f" it, or take the column as categories with --categorical {name}."
             )
 
 
@@ -221,8 +250,9 @@ def _models(models: Models, read: Read, predicted: Sequence[Any]) -> list[Any]:
         if model is not None and model.rows is not None:
             if model.rows != rows:
                 raise ShapeError(
-                    f"The model is bound to {model.rows} rows and the table has {rows}. Give it "
-                    "one row for each of the table, also for rows that --drop-nulls leaves out."
+                    f"The model is bound to {model.rows} rows and the table has {rows}."
+                    " Give it one row for each of the table, also for rows that"
+                    " --drop-nulls leaves out."
                 )
             model = model.take(np.flatnonzero(read.complete)) if read.dropped else model
         ready.append(in_columns if model is None else model)
@@ -236,7 +266,11 @@ def _source(read: Read) -> Iterator[Source]:
     with tempfile.TemporaryDirectory(prefix="condgof-") as folder:
         if read.dropped:
             path, pa = Path(folder) / "complete.feather", arrow()
-            types = {"numbers": pa.float64(), "text": pa.string(), "dates": pa.timestamp("us")}
+            types = {
+                "numbers": pa.float64(),
+                "text": pa.string(),
+                "dates": pa.timestamp("us"),
+            }
             held = {name: types[kind] for name, kind in table.kinds.items()}
             held |= dict.fromkeys(table.utc, pa.timestamp("us", "UTC"))
             schema = pa.schema(list(held.items()))
@@ -248,6 +282,10 @@ def _source(read: Read) -> Iterator[Source]:
                     chosen = [pa.array(data[name][complete], held[name]) for name in held]
                     writer.write_batch(pa.RecordBatch.from_arrays(chosen, schema=schema))
             table = replace(Table.of(path).reading(roles.kinds), kinds=table.kinds)
-        source = Source.of(table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1)
-        check_text(read.table, roles, {c.name: c.levels for c in source.x_columns if c.levels})
+        source = Source.of(
+            table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1
+        )
+        check_text(
+            read.table, roles, {c.name: c.levels for c in source.x_columns if c.levels}
+        )
         yield replace(source, extra_names=())

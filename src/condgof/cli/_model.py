@@ -25,14 +25,18 @@ def load_model(address: str) -> ModelLike:
     reference = Reference(address)
     with running(address):
         value = reference.load()
-        asks = inspect.signature(value).parameters.values() if inspect.isfunction(value) else ()
+        asks = (
+            inspect.signature(value).parameters.values()
+            if inspect.isfunction(value)
+            else ()
+        )
         if all(each.default is not each.empty or each.kind in VARIADIC for each in asks):
             value = reference.made()
         model = as_model(value)
     if isinstance(model, Columns):
         raise InputTypeError(
-            f"{address!r} names columns of a table, and --model takes a model. Name the columns by "
-            "--mean and --std, --draws, --quantiles, ..., in place of --model."
+            f"{address!r} names columns of a table, and --model takes a model. Name the"
+            " columns by --mean and --std, --draws, --quantiles, ..., in place of --model."
         )
     return model
 
@@ -46,7 +50,11 @@ def modules_from_here() -> None:
 
 def model_file(address: str | None) -> str | None:
     module = (address or "").rpartition(":")[0]
-    return module if module.endswith(".py") else getattr(sys.modules.get(module), "__file__", None)
+    return (
+        module
+        if module.endswith(".py")
+        else getattr(sys.modules.get(module), "__file__", None)
+    )
 
 
 @contextmanager
@@ -62,7 +70,9 @@ def running(*addresses: str | None, what: str = "") -> Iterator[None]:
         if isinstance(error, CondgofError) or not what or not (left or where):
             raise
         failed = "tried to end the program" if left else "failed"
-        raise InputError(f"{what} {failed}{where}: {type(error).__name__}: {error}.") from error
+        raise InputError(
+            f"{what} {failed}{where}: {type(error).__name__}: {error}."
+        ) from error
 
 
 def users_line(error: BaseException) -> str:

@@ -34,14 +34,19 @@ MOST_TRIED = 3
 
 
 def check_place(
-    path: Path | None, flag: str, endings: tuple[str, ...] = (), inputs: Iterable[str | None] = ()
+    path: Path | None,
+    flag: str,
+    endings: tuple[str, ...] = (),
+    inputs: Iterable[str | None] = (),
 ) -> None:
     """Raise unless the file that an option names can be written, and is none that is read."""
     if path is None:
         return
     folder = path.parent
     if not folder.is_dir():
-        raise InputError(f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p).")
+        raise InputError(
+            f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p)."
+        )
     if path.is_dir():
         raise InputError(f"{flag} {path} is a folder. Name a file in it.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -93,7 +98,10 @@ def command_line(given: Mapping[str, Any]) -> str:
 
 
 def print_result(
-    given: Mapping[str, Any], line: str, show: Callable[[], object], document: Mapping[str, Any]
+    given: Mapping[str, Any],
+    line: str,
+    show: Callable[[], object],
+    document: Mapping[str, Any],
 ) -> None:
     """Print what came out as options ask for it: JSON, one line, or all of it."""
     from condgof import __version__
@@ -101,7 +109,11 @@ def print_result(
     with naming("standard output"):
         if given["json"]:
             report = None if given["report"] is None else str(given["report"])
-            head = {"schema": SCHEMA, "condgof": __version__, "command": command_line(given)}
+            head = {
+                "schema": SCHEMA,
+                "condgof": __version__,
+                "command": command_line(given),
+            }
             whole = {**head, "seed": given["seed"], "report": report, **document}
             print(json.dumps(whole, indent=2, allow_nan=False))
         elif given["quiet"]:
@@ -124,7 +136,11 @@ def write_repaired(path: Path, check: Check, better: Repair) -> None:
     """Write the predictions of each row, as they are and repaired by what other rows taught."""
     before, after = better.held_out_law()
     names = (check.looked.class_names, check.looked.codes)
-    y = np.array(names[0])[names[1]] if isinstance(before, Probabilities) else check.looked.y[:, 0]
+    y = (
+        np.array(names[0])[names[1]]
+        if isinstance(before, Probabilities)
+        else check.looked.y[:, 0]
+    )
     columns: dict[str, Any] = {"row": check.looked.rows}
     for column, values in zip(check.looked.x_columns, check.looked.x.T, strict=True):
         columns[column.name] = column_values(column, values)
@@ -139,7 +155,10 @@ def write_repaired(path: Path, check: Check, better: Repair) -> None:
 
 def predicted(law: Law) -> dict[str, AnyArray]:
     def listed(begin: str, names: Iterable[Any], values: AnyArray) -> dict[str, AnyArray]:
-        named = (f"{begin}{name if isinstance(name, str) else format(name, 'g')}" for name in names)
+        named = (
+            f"{begin}{name if isinstance(name, str) else format(name, 'g')}"
+            for name in names
+        )
         return dict(zip(named, np.asarray(values).T, strict=True))
 
     if isinstance(law, Probabilities):
@@ -147,7 +166,9 @@ def predicted(law: Law) -> dict[str, AnyArray]:
     if isinstance(law, Quantiles):
         return listed("q", law.levels, law.values)
     if isinstance(law, Intervals):
-        return listed("low_", law.coverage, law.low) | listed("high_", law.coverage, law.high)
+        return listed("low_", law.coverage, law.low) | listed(
+            "high_", law.coverage, law.high
+        )
     columns = listed("q", BANDS, law.quantile(BANDS))
     if law.can("mean_std"):
         mean, std = law.mean_std()

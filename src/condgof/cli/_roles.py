@@ -28,7 +28,10 @@ KINDS = (
     ("pit",), ("score",), ("prob",), ("count_mean",),
 )  # fmt: skip
 #: How those are used that are pairs.
-PAIRS = {"quantiles": "q05=0.05,q50=0.5,q95=0.95", "param": "mu=m,sigma=s (or a number, df=5)"}
+PAIRS = {
+    "quantiles": "q05=0.05,q50=0.5,q95=0.95",
+    "param": "mu=m,sigma=s (or a number, df=5)",
+}
 #: What JSON has of kinds that were not given.
 NONE: dict[str, Any] = {
     "mean": [], "std": [], "family": None, "param": {}, "draws": [], "quantiles": {}, "interval": [],
@@ -49,7 +52,9 @@ class Candidate:
     def told(self, text: str) -> str:
         """Have a message name the options as they are here: --a-mean for --mean."""
         for word in (*map(spelled, NONE), "model "):
-            text = text.replace(f"--{word}", f"{self.prefix}{word}" if self.prefix else f"{word}=")
+            text = text.replace(
+                f"--{word}", f"{self.prefix}{word}" if self.prefix else f"{word}="
+            )
         return text if self.prefix else f"--candidate {self.name!r}: {text}"
 
 
@@ -85,12 +90,16 @@ class Roles:
 
     @property
     def predicted(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for each in self.predictions for name in each.names))
+        return tuple(
+            dict.fromkeys(name for each in self.predictions for name in each.names)
+        )
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers; y too, unless it may be text."""
-        return tuple(filter(None, dict.fromkeys((*self.y, *self.predicted, self.event, self.entry))))
+        return tuple(
+            filter(None, dict.fromkeys((*self.y, *self.predicted, self.event, self.entry)))
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -119,7 +128,9 @@ def find_roles(
         with retold(one.told):
             asked = {**given, **one.given, "model": one.model}
             kind = _one_kind(asked)
-            made = Prediction() if kind is None else _prediction(kind, asked, table, names, y)
+            made = (
+                Prediction() if kind is None else _prediction(kind, asked, table, names, y)
+            )
             predictions.append(made)
     single = {
         option: pick_one(given[option], names, table, f"--{option}")
@@ -127,7 +138,9 @@ def find_roles(
         if given.get(option) is not None
     }
     shared: dict[str, Sequence[str]] = {"--y": y}
-    shared |= {f"--{option}": (name,) for option, name in single.items() if option != "groups"}
+    shared |= {
+        f"--{option}": (name,) for option, name in single.items() if option != "groups"
+    }
     uses = [{**shared, **each.roles} for each in predictions]
     taken = {name for use in uses for named in use.values() for name in named}
     x = pick(given["x"], names, table, "--x", taken)
@@ -138,7 +151,9 @@ def find_roles(
     categorical = pick(coded, x, "--x", "--categorical") if coded else ()
     flags = [f"--{name}" for name in ("classes", "ordered") if given.get(name)]
     if flags and not any("prob" in each.facts for each in predictions):
-        raise InputError(f"{flags[0]} goes with --prob, the columns of class probabilities.")
+        raise InputError(
+            f"{flags[0]} goes with --prob, the columns of class probabilities."
+        )
     text_y = any(not each.facts or "prob" in each.facts for each in predictions)
     return Roles(x, y, tuple(predictions), categorical=categorical, text_y=text_y, **single)
 
@@ -172,11 +187,13 @@ def _one_kind(given: Given) -> str | None:
     kinds = {flag_of(*options): options[0] for options in KINDS if given.get(options[0])}
     ways = [*kinds, *(["--model"] if given.get("model") is not None else [])]
     if len(ways) > 1:
-        raise InputError(f"{' with '.join(ways)}: the model comes one way. Leave out the others.")
+        raise InputError(
+            f"{' with '.join(ways)}: the model comes one way. Leave out the others."
+        )
     if not ways:
         raise InputError(
-            "There is no model. Name the columns with its predictions (--mean and --std, --draws, "
-            "--quantiles, …), or a model to import (--model package.module:name)."
+            "There is no model. Name the columns with its predictions (--mean and --std,"
+            " --draws, --quantiles, …), or a model to import (--model package.module:name)."
         )
     return next(iter(kinds.values()), None)
 
@@ -193,17 +210,24 @@ def _prediction(
     roles: dict[str, Sequence[str]] = {}
     for option, value in facts.items():
         if option == "param":
-            roles |= {f"--param {key}": [name] for key, name in value.items() if isinstance(name, str)}
+            roles |= {
+                f"--param {key}": [name]
+                for key, name in value.items()
+                if isinstance(name, str)
+            }
         elif option not in ("family", "coverage"):
             roles[flag_of(option)] = [*value]
         if kind in ("mean", "pit", "score", "count_mean") and len(value) != len(y):
             told = (
-                f"{flag_of(option)} names {len(value)} column{'s' * (len(value) != 1)} and --y {len(y)}"
+                f"{flag_of(option)} names {len(value)} column{'s' * (len(value) != 1)} and"
+                f" --y {len(y)}"
             )
             raise InputError(f"{told}. Give one for each column of y, in the same order.")
     if kind == "draws" and len(facts[kind]) < 2:
         one = f"one column, {facts[kind][0]!r}, and one prediction for each row is no draw"
-        raise InputError(f"--draws names {one}. Name a column for each draw, or give --mean and --std.")
+        raise InputError(
+            f"--draws names {one}. Name a column for each draw, or give --mean and --std."
+        )
     model = None
     with retold(flag_of(*options)):
         if kind == "count_mean":
@@ -213,7 +237,9 @@ def _prediction(
     return Prediction(facts, roles, model)
 
 
-def _asked(option: str, asked: Any, table: str, names: Sequence[str], y: tuple[str, ...]) -> Any:
+def _asked(
+    option: str, asked: Any, table: str, names: Sequence[str], y: tuple[str, ...]
+) -> Any:
     """Read what an option of a prediction says: columns, or what it is beside them."""
     flag = flag_of(option)
     if option == "family":
@@ -225,7 +251,9 @@ def _asked(option: str, asked: Any, table: str, names: Sequence[str], y: tuple[s
     return list(pick(asked, names, table, flag, y if option == "draws" else ()))
 
 
-def pairs(option: str, asked: Sequence[str], table: str, names: Sequence[str]) -> dict[str, Any]:
+def pairs(
+    option: str, asked: Sequence[str], table: str, names: Sequence[str]
+) -> dict[str, Any]:
     """Read levels by column, or columns and numbers by parameter."""
     values, flag, levels = dict[str, Any](), flag_of(option), option == "quantiles"
 
@@ -235,13 +263,17 @@ def pairs(option: str, asked: Sequence[str], table: str, names: Sequence[str]) -
         return left.strip(), right.strip()
 
     for word in asked:
-        whole = halves(word)[0 if levels else 1] in names  # a column's own name may have commas in it
+        whole = (
+            halves(word)[0 if levels else 1] in names
+        )  # a column's own name may have commas in it
         parts = [part for part in word.split(",") if part.strip() and not whole]
         for part in parts or [word]:
             left, right = halves(part)
             if not left or not right:
                 what = f"{part.strip()!r} is no such pair"
-                raise InputError(f"{flag} is used as in {flag} {PAIRS[option]}, and {what}.")
+                raise InputError(
+                    f"{flag} is used as in {flag} {PAIRS[option]}, and {what}."
+                )
             key = pick_one(left, names, table, flag) if levels else left
             _once(key in values, flag, key)
             number = None if right in names else number_of(right)
@@ -252,7 +284,9 @@ def pairs(option: str, asked: Sequence[str], table: str, names: Sequence[str]) -
             else:
                 values[key] = pick_one(right, names, table, f"{flag} {key}")
     if "cov" in values and not levels:
-        raise InputError(f"{flag}: a covariance is no column of a table. Give std in place of cov.")
+        raise InputError(
+            f"{flag}: a covariance is no column of a table. Give std in place of cov."
+        )
     return values
 
 
@@ -264,13 +298,21 @@ def _once(again: bool, flag: str, name: str) -> None:
 def _level(text: str, flag: str) -> float:
     value = number_of(text)
     if value is None or not 0 < value < 1:
-        raise InputError(f"{flag}: {text.strip()!r} is no number between 0 and 1. Write 0.9 for 90%.")
+        raise InputError(
+            f"{flag}: {text.strip()!r} is no number between 0 and 1. Write 0.9 for 90%."
+        )
     return value
 
 
-def class_columns(given: Given, data: Mapping[str, AnyArray], names: tuple[str, ...], y: str) -> Columns:
+def class_columns(
+    given: Given, data: Mapping[str, AnyArray], names: tuple[str, ...], y: str
+) -> Columns:
     """Return the model of classes that columns of probabilities are, called as y calls them."""
-    text, count, where = data[y].dtype.kind == "O", max(len(names), 2), "the columns of --prob"
+    text, count, where = (
+        data[y].dtype.kind == "O",
+        max(len(names), 2),
+        "the columns of --prob",
+    )
     ways = [("0", "1")] if len(names) == 1 else spellings(names)
     if given["classes"] is not None:
         # At commas, but not between double quotes.
@@ -278,7 +320,9 @@ def class_columns(given: Given, data: Mapping[str, AnyArray], names: tuple[str, 
         ways, where = [tuple(each.strip() for each in listed)], "--classes"
     labels = np.unique(data[y]).tolist()
     classes = [way if text else tuple(map(number_of, way)) for way in ways]
-    fits = [w for w in classes if len({*w} - {None}) == len(w) == count and {*labels} <= {*w}]
+    fits = [
+        w for w in classes if len({*w} - {None}) == len(w) == count and {*labels} <= {*w}
+    ]
     if not fits:
         held = few([label if text else f"{label:.12g}" for label in labels])
         told = f"Column {y!r} holds {held}, and the classes of {where} are {few(ways[-1])}"
@@ -296,7 +340,9 @@ def class_columns(given: Given, data: Mapping[str, AnyArray], names: tuple[str, 
 def spellings(columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return what classes may be called: their columns, and these without what all begin with."""
     common = os.path.commonprefix(columns)  # noqa: RUF071 - letter by letter is what is meant
-    cut = max((sign.end() for sign in re.finditer(r"[^0-9A-Za-z]", common)), default=len(common))
+    cut = max(
+        (sign.end() for sign in re.finditer(r"[^0-9A-Za-z]", common)), default=len(common)
+    )
     shorter = tuple(name[cut:] for name in columns)
     return [tuple(columns), shorter] if cut and all(shorter) else [tuple(columns)]
 
@@ -317,9 +363,9 @@ def pick(
 ) -> tuple[str, ...]:
     """Find the columns that an option (`flag`, given once or several times) means among `names`.
 
-    The first that fits counts: a column of that very name; names separated by commas; ``#k`` or ``k``,
-    the column at position k counted from 0; a pattern with ``*``, ``?`` or ``[...]``, which leaves out
-    columns `without`.
+    The first that fits counts: a column of that very name; names separated by commas;
+    ``#k`` or ``k``, the column at position k counted from 0; a pattern with ``*``, ``?`` or
+    ``[...]``, which leaves out columns `without`.
     """
 
     def meant(word: str) -> list[str]:
@@ -349,7 +395,9 @@ def pick(
             raise InputError(f"{table} has {many}. Give each its own name.")
         _once(times > 1, flag, name)
     if not columns:
-        raise InputError(f"{flag} names no column, got {','.join(asked)!r}{_hint('', names)}")
+        raise InputError(
+            f"{flag} names no column, got {','.join(asked)!r}{_hint('', names)}"
+        )
     return tuple(columns)
 
 
@@ -365,5 +413,7 @@ def _hint(word: str, names: Sequence[str]) -> str:
 def pick_one(asked: str, names: Sequence[str], table: str, flag: str) -> str:
     columns = pick([asked], names, table, flag)
     if len(columns) != 1:
-        raise InputError(f"{flag} takes one column, and {asked!r} stands for {len(columns)}.")
+        raise InputError(
+            f"{flag} takes one column, and {asked!r} stands for {len(columns)}."
+        )
     return columns[0]

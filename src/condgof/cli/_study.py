@@ -21,7 +21,13 @@ from condgof.errors import InputError, MissingPackageError, check_finite, requir
 from condgof.report._studies import draw_criterion, draw_power
 from condgof.sample._table import NUMBERS
 from condgof.study import PROBLEMS, misfit_of, run_study
-from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, PAPER_SIZES, PAPER_TRIALS, illustrate
+from condgof.study._examples import (
+    ILLUSTRATIONS,
+    PAPER_METHODS,
+    PAPER_SIZES,
+    PAPER_TRIALS,
+    illustrate,
+)
 from condgof.study._names import METHODS, Reference
 from condgof.study._problems import MISFITS
 
@@ -34,8 +40,9 @@ WHERE = (
         "tcp://host:8786."),
 )  # fmt: skip
 STUDY_HELP = (
-    "Measure how often tests reject: their level where the model is true, their power where it is not."
-    "\n\nA study that was stopped, or killed, goes on where it was when the same command is run again."
+    "Measure how often tests reject: their level where the model is true, their power where"
+    " it is not.\n\nA study that was stopped, or killed, goes on where it was when the same"
+    " command is run again."
 )
 STUDY_EXAMPLES = (
     "Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
@@ -62,14 +69,18 @@ STUDY = (
         f"{' and '.join(MISFITS)}. shift is in model standard deviations, scale is a ratio; shift=0 "
         "shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
 )  # fmt: skip
-POWER_HELP = "Rejection rates of all tests on the paper's four problems: tables and the figure."
+POWER_HELP = (
+    "Rejection rates of all tests on the paper's four problems: tables and the figure."
+)
 POWER = (
     out_option("paper-power"),
     Option("trials", int, "N", None, PAPER_TRIALS, "Samples of each.", 1),
     SEED,
     *WHERE,
 )
-CRITERION_HELP = "Power-criterion curves of the main text's illustration and of appendix B: one figure."
+CRITERION_HELP = (
+    "Power-criterion curves of the main text's illustration and of appendix B: one figure."
+)
 CRITERION_EXAMPLE = "Example: condgof paper criterion --out paper-criterion"
 ROWS = Option("n", int, "N", None, 1000, "Rows of each sample.", 20)
 CRITERION = (out_option("paper-criterion"), ROWS, SEED)
@@ -81,11 +92,21 @@ def study(given: Given) -> int:
     try:
         sizes = [int(part) for part in split(given["n"])]
     except ValueError as error:
-        raise InputError(f"--n takes whole numbers, as in 100,400; got {given['n']!r}.") from error
-    return run(problems, methods, sizes, given, trials=given["trials"], alpha=given["alpha"])
+        raise InputError(
+            f"--n takes whole numbers, as in 100,400; got {given['n']!r}."
+        ) from error
+    return run(
+        problems, methods, sizes, given, trials=given["trials"], alpha=given["alpha"]
+    )
 
 
-@command("power", POWER, POWER_HELP, "Example: condgof paper power --out paper-power --trials 20", None)
+@command(
+    "power",
+    POWER,
+    POWER_HELP,
+    "Example: condgof paper power --out paper-power --trials 20",
+    None,
+)
 def power(given: Given) -> int:
     return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=given["trials"])
 
@@ -118,18 +139,26 @@ def run(problems: object, methods: object, n: object, given: Given, **options: A
     except KeyboardInterrupt:
         tell(f"stopped. What is finished is in {out}; run the same command again to go on.")
         raise typer.Exit(130) from None
-    print(f"{study}\n\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials: {out / 'trials.jsonl'}.")
+    print(
+        f"{study}\n\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials:"
+        f" {out / 'trials.jsonl'}."
+    )
     try:
         draw_power(study).savefig(out / "power.png", dpi=150)
         print(f"Figure: {out / 'power.png'}")
     except MissingPackageError as error:
         tell(f"no figure. {error}")
     if refuted := study.refuted():
-        what = "trials have observations outside the model's support and count as rejections"
+        what = (
+            "trials have observations outside the model's support and count as rejections"
+        )
         tell(f"{len(refuted)} {what}. The first ({refuted[0].at}): {refuted[0].note}")
     if failed := study.failures():
         total = len(study.cells()) * study.trials
-        text = f"{len(failed)} of {total} trials failed. The first ({failed[0].at}): {failed[0].error}"
+        text = (
+            f"{len(failed)} of {total} trials failed. The first ({failed[0].at}):"
+            f" {failed[0].error}"
+        )
         if len(failed) == total:
             raise InputError(text)
         tell(f"{text} (the same command tries them again)")
@@ -145,10 +174,14 @@ def read_problems(given: Given) -> list[Any]:
     """Read the problems by name, and the misfits of the user's own model."""
     modules_from_here()
     problems: list[Any] = [*split(given["problem"])]
-    model, data, columns, misfits = (given[name] for name in ("model", "data", "x", "misfit"))
+    model, data, columns, misfits = (
+        given[name] for name in ("model", "data", "x", "misfit")
+    )
     if model is None:
         if data is not None or misfits is not None or columns is not None:
-            raise InputError("--data, --x and --misfit belong to --model, which is missing.")
+            raise InputError(
+                "--data, --x and --misfit belong to --model, which is missing."
+            )
     elif data is None:
         raise InputError("--model needs --data, a file with the x to draw from.")
     else:
@@ -169,7 +202,9 @@ def _read_x(path: str, columns: list[str]) -> FloatArray:
     """Read columns of x, (n, d), or all."""
     table = open_table(path)
     if all(number_of(name) is not None for name in table.names):
-        raise InputError(f"{path} has no first line with the names of its columns. Add one.")
+        raise InputError(
+            f"{path} has no first line with the names of its columns. Add one."
+        )
     names = pick(columns, table.names, table.label, "--x") if columns else table.names
     batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
     parts = [np.column_stack(list(batch.values())) for batch in batches]
@@ -186,12 +221,16 @@ def _engine(given: Given) -> Iterator[Any]:
         yield workers
         return
     if workers is not None:
-        raise InputError("Give --workers (processes here) or --scheduler (a cluster), not both.")
+        raise InputError(
+            "Give --workers (processes here) or --scheduler (a cluster), not both."
+        )
     distributed = require("distributed", "dask", "--scheduler")
     try:
         client = distributed.Client(scheduler, timeout=20)
     except (ValueError, TypeError) as error:
         form = "the address of a Dask scheduler, such as tcp://host:8786"
-        raise InputError(f"--scheduler must be {form}, got {scheduler!r}: {error}.") from error
+        raise InputError(
+            f"--scheduler must be {form}, got {scheduler!r}: {error}."
+        ) from error
     with client:
         yield client

@@ -24,16 +24,16 @@ from condgof.report import terminal
 from condgof.sample import Frame, Table
 
 HELP = (
-    "Watch a model in use: rows are read as they come, and the evidence against the model is valid at "
-    "any time.\n\n"
-    "A line is printed when the evidence reaches 1/alpha (the alarm: if the model is true it comes with "
-    "probability alpha at most, over all time), with what is wrong since when, and when the model has "
-    "changed. Predictions are given as in `condgof check`."
+    "Watch a model in use: rows are read as they come, and the evidence against the model"
+    " is valid at any time.\n\nA line is printed when the evidence reaches 1/alpha (the"
+    " alarm: if the model is true it comes with probability alpha at most, over all time),"
+    " with what is wrong since when, and when the model has changed. Predictions are given"
+    " as in `condgof check`."
 )
 EXAMPLES = (
-    "Examples:\n\n"
-    "condgof watch log.csv --x hour,site --y load --mean mu --std sd --state watch.json --follow\n\n"
-    "condgof watch - --x hour --y load --quantiles q10=0.1,q50=0.5,q90=0.9 --fail-on-alarm"
+    "Examples:\n\ncondgof watch log.csv --x hour,site --y load --mean mu --std sd --state"
+    " watch.json --follow\n\ncondgof watch - --x hour --y load --quantiles"
+    " q10=0.1,q50=0.5,q90=0.9 --fail-on-alarm"
 )
 SHARED = (
     "x", "y", "categorical", "drop-nulls", "mean", "std", "family", "param", "draws", "quantiles",
@@ -60,7 +60,9 @@ FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
 def watch(given: Given) -> int:
     check_number(given["alpha"], "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
     check_number(given["run_length"], "--run-length", "above 1", lambda rows: rows > 1)
-    check_place(given["state"], "--state", inputs=[] if given["data"] == STDIN else [given["data"]])
+    check_place(
+        given["state"], "--state", inputs=[] if given["data"] == STDIN else [given["data"]]
+    )
     watcher = Watcher(given)
     watcher.run()
     watcher.end()
@@ -102,7 +104,9 @@ class Watcher:
         """Read the header, and leave out the rows that a state has seen."""
         self.header = file.readline()
         if not self.header:
-            raise InputError(f"{self.label} is empty. A table with the columns of x and y is needed.")
+            raise InputError(
+                f"{self.label} is empty. A table with the columns of x and y is needed."
+            )
         self.header = self.header.removesuffix(b"\n") + b"\n"
         self.place["offset"] = len(self.header)
         if not self.before:
@@ -110,12 +114,19 @@ class Watcher:
         self.place |= self.before["watch"]
         header, offset = self.place.pop("header"), self.place["offset"]
         if header != self.header.decode(errors="replace"):
-            raise InputError(f"--state {self.path} is of other columns than those of {self.label}.")
+            raise InputError(
+                f"--state {self.path} is of other columns than those of {self.label}."
+            )
         if self.data == STDIN:  # new rows follow those before
             return
         if os.path.getsize(self.data) < offset:
-            fewer = f"has seen {offset:,} bytes of {self.label}, which now has fewer: it is another file"
-            raise InputError(f"--state {self.path} {fewer}. Name another --state, or remove that one.")
+            fewer = (
+                f"has seen {offset:,} bytes of {self.label}, which now has fewer: it is"
+                " another file"
+            )
+            raise InputError(
+                f"--state {self.path} {fewer}. Name another --state, or remove that one."
+            )
         file.seek(offset)
 
     def _blocks(self, file: Any, follow: bool) -> Iterator[bytes]:
@@ -175,7 +186,10 @@ class Watcher:
         for change in monitor.changes:
             if change["rows"] > place["change"]:
                 place["change"] = change["rows"]
-                _print(f"After {change['rows']:,} rows: changed since about row {change['since']:,}.")
+                _print(
+                    f"After {change['rows']:,} rows: changed since about row"
+                    f" {change['since']:,}."
+                )
         if monitor.alarm and not place["alarm"]:
             place["alarm"] = self.new_alarm = True
             _print(monitor.words)
@@ -190,7 +204,10 @@ class Watcher:
         elif not self.new_alarm:  # which has said all of it
             _print(self.monitor.words)
         if self.left_out:
-            _print(f"{self.left_out:,} row{'s' * (self.left_out > 1)} with missing values left out.")
+            _print(
+                f"{self.left_out:,} row{'s' * (self.left_out > 1)} with missing values left"
+                " out."
+            )
 
 
 def _print(text: str) -> None:
@@ -211,4 +228,6 @@ def _read_state(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if {"watch", "monitor"} <= set(document):
             return dict(document)
-    raise InputError(f"--state {path} is no state of condgof watch. Name another file, or remove it.")
+    raise InputError(
+        f"--state {path} is no state of condgof watch. Name another file, or remove it."
+    )

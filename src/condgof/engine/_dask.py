@@ -1,6 +1,7 @@
 """A Dask cluster: tasks go to its workers, values come back.
 
-Dask schedules; here the number of tasks that are out is bounded, and what a dead worker held is redone.
+Dask schedules; here the number of tasks that are out is bounded, and what a dead worker
+held is redone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from condgof.engine._threads import Pairs, Run, Threads, Workers, cores, single_threaded_blas
+from condgof.engine._threads import (
+    Pairs,
+    Run,
+    Threads,
+    Workers,
+    cores,
+    single_threaded_blas,
+)
 from condgof.errors import InputError
 
 
@@ -24,8 +32,8 @@ class Deferred:
     parts: tuple[Any, ...]
 
 
-#: How often a value that was lost is asked for again. A task that kills its worker each time (it
-#: runs out of memory, say) must end in an error at last.
+#: How often a value that was lost is asked for again. A task that kills its worker each
+#: time (it runs out of memory, say) must end in an error at last.
 ATTEMPTS = 3
 
 
@@ -42,7 +50,9 @@ class Cluster(Workers):
         """This machine's threads, for work that is too small to send."""
         return Threads(cores())
 
-    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+    def _run(
+        self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
+    ) -> Pairs:
         sent, waiting = _Sent(self.client, task, in_order), deque[tuple[Any, Any]]()
         try:
             for item in items:
@@ -63,13 +73,16 @@ class _Sent:
         self.renew()
 
     def renew(self) -> None:
-        # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the first.
+        # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the
+        # first.
         self.client.wait_for_workers(1)
         self.future = self.client.scatter(self.task, broadcast=True, hash=False)
 
     def submit(self, item: Any) -> Any:
         check_open(self.client)
-        value, parts = (item.value, item.parts) if isinstance(item, Deferred) else (item, ())
+        value, parts = (
+            (item.value, item.parts) if isinstance(item, Deferred) else (item, ())
+        )
         computed = self.client.compute(list(parts)) if parts else ()
         return self.client.submit(_on_worker, self.future, value, *computed, pure=False)
 
@@ -89,7 +102,8 @@ class _Sent:
             except (CancelledError, KilledWorker):
                 if attempt == ATTEMPTS:
                     raise
-                # Every worker that had the task is gone, or this item was caught in too many deaths.
+                # Every worker that had the task is gone, or this item was caught in too
+                # many deaths.
                 self._again(waiting)
         waiting.popleft()
         return item, value

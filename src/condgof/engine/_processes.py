@@ -1,9 +1,9 @@
 """This machine's cores as processes, for many small tasks that have nothing to do with each other.
 
-The workers are programs of their own that talk through pipes. Against `multiprocessing` this has three
-gains: the user's script is not imported anew (it needs no ``if __name__ == "__main__"``), a worker ends
-by itself when its parent was killed (its pipe closes), and no worker holds a file or a lock of its
-parent.
+The workers are programs of their own that talk through pipes. Against `multiprocessing`
+this has three gains: the user's script is not imported anew (it needs no ``if __name__ ==
+"__main__"``), a worker ends by itself when its parent was killed (its pipe closes), and no
+worker holds a file or a lock of its parent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Processes(Workers):
 
     count: int
 
-    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+    def _run(
+        self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
+    ) -> Pairs:
         payload = None if self.count == 1 else _pickled(task)
         if payload is None:
             yield from Threads(self.count).completed(task, items)
@@ -74,7 +76,8 @@ def _pickled(task: object) -> bytes | None:
 
 class _Worker:
     def __init__(self, payload: bytes) -> None:
-        # Its own path first, so that it finds condgof and the user's modules where this process does.
+        # Its own path first, so that it finds condgof and the user's modules where this
+        # process does.
         start = "from condgof.engine._processes import serve; serve()"
         code = f"import sys; sys.path[:] = {sys.path!r}; {start}"
         self._process = subprocess.Popen(

@@ -24,7 +24,10 @@ def with_progress(
     items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None = None
 ) -> Iterator[Item]:
     """Yield the items; on a terminal show how far they are: in the stage, or by tqdm with a `note`."""
-    line, shown = _LINE.get(), sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    line, shown = (
+        _LINE.get(),
+        sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
+    )
     if line is not None or not shown:
         yield from items if line is None else line.counted(items, total)
         return
@@ -41,7 +44,8 @@ def with_progress(
 def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
     """Give a function that is told which stage begins, which is shown from two seconds on.
 
-    Within other stages the line that is there goes on, with its own names, and silently if it does.
+    Within other stages the line that is there goes on, with its own names, and silently if
+    it does.
     """
     outer = _LINE.get()
     if outer is not None:
@@ -49,7 +53,9 @@ def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
         return
     line = _Line(names)
     token = _LINE.set(line)
-    main = threading.current_thread() is threading.main_thread() and parent_process() is None
+    main = (
+        threading.current_thread() is threading.main_thread() and parent_process() is None
+    )
     clock = threading.Thread(target=line.run, daemon=True)
     if show and main and sys.stderr.isatty():
         clock.start()

@@ -37,8 +37,8 @@ def _controller(modules: int) -> Any:
 class _SingleThreadedBlas:
     """Hold BLAS to one thread while anybody is inside.
 
-    The limit is process-wide, so two calls from two user threads must not restore it under each
-    other: the first one in sets it, the last one out puts the user's own setting back.
+    The limit is process-wide, so two calls from two user threads must not restore it under
+    each other: the first one in sets it, the last one out puts the user's own setting back.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,9 @@ class _SingleThreadedBlas:
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._inside == 0:
-                self._limiter = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+                self._limiter = _controller(len(sys.modules)).limit(
+                    limits=1, user_api="blas"
+                )
             self._inside += 1
         try:
             yield
@@ -67,12 +69,17 @@ class Workers:
     """What runs tasks, wherever that is."""
 
     def map(
-        self, task: Callable[[Task], Value], items: Iterable[Task], *, most: int | None = None
+        self,
+        task: Callable[[Task], Value],
+        items: Iterable[Task],
+        *,
+        most: int | None = None,
     ) -> Iterator[Value]:
         """Apply `task` to every item and yield the values in the order of the items.
 
-        Only a few items are out, and results wait, at any time. An error that a task raises is raised
-        here. At most `most` of this machine's threads are used (a memory budget may ask).
+        Only a few items are out, and results wait, at any time. An error that a task raises
+        is raised here. At most `most` of this machine's threads are used (a memory budget
+        may ask).
         """
         return (value for _, value in self._run(task, items, True, most))
 
@@ -82,7 +89,9 @@ class Workers:
         """Apply `task` to every item and yield each item with its value as soon as that is there."""
         return self._run(task, items, False)
 
-    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+    def _run(
+        self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
+    ) -> Pairs:
         raise NotImplementedError
 
 
@@ -98,7 +107,9 @@ class Threads(Workers):
     def local(self) -> Threads:
         return self
 
-    def _run(self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None) -> Pairs:
+    def _run(
+        self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
+    ) -> Pairs:
         count = self.count if most is None else max(1, min(self.count, most))
         with single_threaded_blas():
             yield from shared_out([task] * count, items, in_order)
@@ -173,7 +184,9 @@ def as_engine(engine: Any) -> Threads | Cluster:
         count = operator.index(engine)
     except TypeError as error:
         wanted = "None (all cores), a number of threads or a dask.distributed.Client"
-        raise InputTypeError(f"engine must be {wanted}, got {type(engine).__name__}.") from error
+        raise InputTypeError(
+            f"engine must be {wanted}, got {type(engine).__name__}."
+        ) from error
     if count < 1:
         raise InputError(f"engine must be at least 1 thread, got {count}.")
     return Threads(count)

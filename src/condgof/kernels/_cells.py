@@ -1,11 +1,12 @@
 """Kernels of a discrete y: on the cells of a finite set, and exactly centred under the model.
 
-A model with known probabilities has, for each row, residuals r = e_y − p over the cells, whose mean
-given x is 0. Whatever the kernel l on the cells, with L = ΨΨᵀ its matrix there,
+A model with known probabilities has, for each row, residuals r = e_y − p over the cells,
+whose mean given x is 0. Whatever the kernel l on the cells, with L = ΨΨᵀ its matrix there,
 
     l(y, y') − E l(Y, y') − E l(y, Y') + E l(Y, Y') = r·L·r' = ⟨Ψᵀr, Ψᵀr'⟩,
 
-so that a kernel is a linear map of residuals to features, and the feature's mean is 0 exactly.
+so that a kernel is a linear map of residuals to features, and the feature's mean is 0
+exactly.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from condgof.kernels._kernel import Categorical, Gaussian, Kernel, Radial
 
 #: Directions of the matrix of a kernel below this share of the largest are left out.
 SMALLEST = 1e-12
-#: What "median" stands for: one standard deviation of the model, or one step between categories. Not the
-#: median of the data: y drawn anew from the model for the null distribution would have another.
+#: What "median" stands for: one standard deviation of the model, or one step between
+#: categories. Not the median of the data: y drawn anew from the model for the null
+#: distribution would have another.
 STEP = 1.0
-#: How residuals become features: as they are, summed up from the first cell on, or by a matrix.
+#: How residuals become features: as they are, summed up from the first cell on, or by a
+#: matrix.
 Map: TypeAlias = Literal["same", "sums"] | FloatArray
 
 
@@ -32,9 +35,9 @@ Map: TypeAlias = Literal["same", "sums"] | FloatArray
 class Ordinal(Kernel):
     """Kernel on ordered categories: −|a − b|/2, counted in steps from one category to the next.
 
-    Its features are the indicators of y ≤ t, for all t but the last category: two categories are the
-    more alike, the fewer lie between them. It is positive definite once centred, which is all that is
-    needed. For models of a discrete y, as `kernel_y`.
+    Its features are the indicators of y ≤ t, for all t but the last category: two
+    categories are the more alike, the fewer lie between them. It is positive definite once
+    centred, which is all that is needed. For models of a discrete y, as `kernel_y`.
 
     Examples
     --------
@@ -54,10 +57,11 @@ class Block:
     name: str
     start: int
     stop: int
-    #: Where the cells lie, (stop − start,), in increasing order; None for cells without an order, and
-    #: for columns that are features already.
+    #: Where the cells lie, (stop − start,), in increasing order; None for cells without an
+    #: order, and for columns that are features already.
     positions: FloatArray | None = None
-    #: Whether distances between positions are in units of y (counts), not in steps (ordered categories).
+    #: Whether distances between positions are in units of y (counts), not in steps (ordered
+    #: categories).
     distances: bool = False
 
     @property
@@ -123,7 +127,8 @@ ResponseKernel: TypeAlias = Radial | CellKernel
 def resolve_cells(kernel: object, cells: Cells) -> CellKernel:
     """Make a kernel on a discrete y ready.
 
-    ``Gaussian("median")``, the default, is `Categorical` for classes, `Ordinal` for ordered ones.
+    ``Gaussian("median")``, the default, is `Categorical` for classes, `Ordinal` for ordered
+    ones.
     """
     block, *others = cells.blocks
     default = kernel == Gaussian("median")
@@ -134,7 +139,10 @@ def resolve_cells(kernel: object, cells: Cells) -> CellKernel:
         # Whatever its similarity s, the centred kernel is 1 − s times that of s = 0.
         ready = CellKernel(((block, "same"),), Categorical(0.0))
     elif block.positions is None:
-        say = "say that the classes are ordered: condgof.probabilities(P, classes, ordered=True)"
+        say = (
+            "say that the classes are ordered: condgof.probabilities(P, classes,"
+            " ordered=True)"
+        )
         why = f"{kernel!r} compares distances, and classes without an order have none"
         raise InputError(f"{why}. Use condgof.Categorical() for kernel_y, or {say}.")
     elif isinstance(kernel, Ordinal) or (default and not block.distances):
@@ -160,4 +168,6 @@ def cell_scales(cells: Cells, bandwidths: tuple[float, ...]) -> tuple[CellKernel
     if main.positions is not None and main.distances:
         return tuple(on_positions(Gaussian(sigma), main) for sigma in bandwidths)
     ranked = () if main.positions is None else (CellKernel(((main, "sums"),), Ordinal()),)
-    return *ranked, *(CellKernel(((block, "same"),), Categorical(0.0)) for block in cells.blocks)
+    return *ranked, *(
+        CellKernel(((block, "same"),), Categorical(0.0)) for block in cells.blocks
+    )

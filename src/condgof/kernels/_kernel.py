@@ -16,10 +16,12 @@ from condgof.errors import InputError, InputTypeError, NumericalError, check_num
 from condgof.result import plain
 from condgof.sample import Column, Seed, Use
 
-#: |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up to this
-#: size the loss is below 1e-11 and the matrix product serves; beyond it differences are taken.
+#: |a|² + |b|² − 2a·b loses about eps·min(|a|, |b|)² of distances measured in bandwidths. Up
+#: to this size the loss is below 1e-11 and the matrix product serves; beyond it differences
+#: are taken.
 PRODUCT_LIMIT = 1e4
-#: Rows that the median heuristic takes at most; the smallest bandwidth: its fourth power is a number.
+#: Rows that the median heuristic takes at most; the smallest bandwidth: its fourth power is
+#: a number.
 MAX_ROWS, SMALLEST = 1000, 1e-70
 Bandwidth: TypeAlias = float | Literal["median"]
 #: φ, φ' and φ''.
@@ -27,7 +29,9 @@ Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @np.errstate(over="ignore")  # an infinite distance is far apart, and the kernel 0
-def sqdist(a: FloatArray, b: FloatArray, scale: float = 1.0, *, exact: bool = False) -> FloatArray:
+def sqdist(
+    a: FloatArray, b: FloatArray, scale: float = 1.0, *, exact: bool = False
+) -> FloatArray:
     """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m), never negative."""
     centre = b[0] if len(b) else 0.0  # seconds since 1970 would lose digits
     a, b = (a - centre) / scale, (b - centre) / scale
@@ -45,7 +49,8 @@ def product_is_exact(norms_a: FloatArray, norms_b: FloatArray) -> bool:
     """Whether squared norms (in bandwidths) are small enough for the matrix-product form."""
     if not len(norms_a) or not len(norms_b):
         return True
-    # A large norm on one side alone does no harm: such a pair is far apart compared with the error.
+    # A large norm on one side alone does no harm: such a pair is far apart compared with
+    # the error.
     return bool(min(norms_a.max(), norms_b.max()) <= PRODUCT_LIMIT)
 
 
@@ -68,7 +73,9 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
     everything = points
     if len(points) > MAX_ROWS:
         points = points[np.sort(rng.choice(len(points), MAX_ROWS, replace=False))]
-        if (points == points[0]).all():  # almost all rows are equal: what differs was not drawn
+        if (
+            points == points[0]
+        ).all():  # almost all rows are equal: what differs was not drawn
             points = np.unique(everything, axis=0)[:MAX_ROWS]
     distances = pdist(points - np.median(points, axis=0))
     median = float(np.median(distances))
@@ -76,7 +83,9 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
         positive = distances[distances > 0]
         if not len(positive):
             advice = "Pass a number as the bandwidth, or more varied data."
-            raise InputError(f"All rows of {what} used for the median heuristic are equal. {advice}")
+            raise InputError(
+                f"All rows of {what} used for the median heuristic are equal. {advice}"
+            )
         median = float(np.median(positive))
     if not np.isfinite(median):
         raise NumericalError(f"Distances between rows of {what} overflow. Rescale {what}.")
@@ -86,7 +95,8 @@ def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x
 class Kernel:
     """A positive-definite kernel on rows of numbers.
 
-    Kernels multiply (``a * b``) and can be put on some columns of x (``a.on("age", "income")``).
+    Kernels multiply (``a * b``) and can be put on some columns of x (``a.on("age",
+    "income")``).
     """
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -145,9 +155,14 @@ class Radial(Kernel):
     def __post_init__(self) -> None:
         if isinstance(self.bandwidth, str) and self.bandwidth == "median":
             return
-        what, wanted = f"{type(self).__name__}: the bandwidth", "a positive number or 'median'"
+        what, wanted = (
+            f"{type(self).__name__}: the bandwidth",
+            "a positive number or 'median'",
+        )
         if not isinstance(self.bandwidth, (str, Real)) or isinstance(self.bandwidth, bool):
-            raise InputTypeError(f"{what} must be {wanted}, got {type(self.bandwidth).__name__}.")
+            raise InputTypeError(
+                f"{what} must be {wanted}, got {type(self.bandwidth).__name__}."
+            )
         sigma = check_number(self.bandwidth, what, wanted, lambda v: 0 < v < math.inf)
         if not SMALLEST <= sigma <= 1.0 / SMALLEST:
             advice = "Rescale the data, so that distances are nearer to 1."
@@ -179,11 +194,16 @@ class Radial(Kernel):
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return t = ‖a_i − b_j‖² / bandwidth² for all pairs of rows, (n, m)."""
-        # A kink at 0 takes the root of t, and with it of the rounding error of a matrix product.
+        # A kink at 0 takes the root of t, and with it of the rounding error of a matrix
+        # product.
         return sqdist(a, b, self.sigma, exact=not self.smooth)
 
     def __repr__(self) -> str:
-        shown = repr(self.bandwidth) if isinstance(self.bandwidth, str) else f"{self.bandwidth:.6g}"
+        shown = (
+            repr(self.bandwidth)
+            if isinstance(self.bandwidth, str)
+            else f"{self.bandwidth:.6g}"
+        )
         return f"{type(self).__name__}({shown})"
 
 
@@ -191,8 +211,8 @@ class Radial(Kernel):
 class Categorical(Kernel):
     """Kernel on levels: 1 where two rows agree, `similarity` to the power of the columns where not.
 
-    Every level is as far from every other. It is positive definite, and tells all levels apart, for
-    any similarity below 1; with 0, rows of different levels are never compared.
+    Every level is as far from every other. It is positive definite, and tells all levels
+    apart, for any similarity below 1; with 0, rows of different levels are never compared.
 
     Parameters
     ----------
@@ -209,7 +229,9 @@ class Categorical(Kernel):
 
     def __post_init__(self) -> None:
         wanted = "at least 0 and below 1"
-        given = check_number(self.similarity, "Categorical: similarity", wanted, lambda v: 0 <= v < 1)
+        given = check_number(
+            self.similarity, "Categorical: similarity", wanted, lambda v: 0 <= v < 1
+        )
         object.__setattr__(self, "similarity", given)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -280,9 +302,9 @@ class Matern52(Radial):
 class Matern12(Radial):
     """Matérn kernel of smoothness 1/2, exp(−‖a − b‖ / σ), for x only (and for y in `mmd`).
 
-    Also known as the exponential or Laplacian kernel; σ is the bandwidth. It has a kink at 0, where a
-    Stein kernel on y needs two derivatives. It is not analytic: the paper's theorem for random
-    locations does not cover it.
+    Also known as the exponential or Laplacian kernel; σ is the bandwidth. It has a kink at
+    0, where a Stein kernel on y needs two derivatives. It is not analytic: the paper's
+    theorem for random locations does not cover it.
 
     Examples
     --------
@@ -380,7 +402,9 @@ class CovariateKernel(Product):
         return Product(self.factors)
 
 
-def resolve_x(kernel: object, x: FloatArray, columns: Sequence[Column], seed: Seed) -> CovariateKernel:
+def resolve_x(
+    kernel: object, x: FloatArray, columns: Sequence[Column], seed: Seed
+) -> CovariateKernel:
     """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it."""
     if not isinstance(kernel, Kernel):
         wanted = "a kernel such as condgof.Gaussian('median')"
@@ -403,7 +427,9 @@ def resolve_x(kernel: object, x: FloatArray, columns: Sequence[Column], seed: Se
         labels = tuple(columns[i].name for i in varying)
         ready.append(OnColumns(inner, tuple(varying), labels))
     if not ready:
-        raise InputError("kernel_x uses constant columns only. Put it on a column that varies.")
+        raise InputError(
+            "kernel_x uses constant columns only. Put it on a column that varies."
+        )
     return CovariateKernel(tuple(ready), tuple(medians))
 
 
@@ -437,13 +463,19 @@ def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
     for wanted in factor.columns:
         if isinstance(wanted, str):
             if names.count(wanted) > 1:
-                raise InputError(f"kernel_x: x has several columns named {wanted!r}. Use numbers.")
+                raise InputError(
+                    f"kernel_x: x has several columns named {wanted!r}. Use numbers."
+                )
             if wanted not in names:
-                raise InputError(f"kernel_x: x has no column {wanted!r}; it has {', '.join(names)}.")
+                raise InputError(
+                    f"kernel_x: x has no column {wanted!r}; it has {', '.join(names)}."
+                )
             index = names.index(wanted)
         else:
             if not -len(names) <= wanted < len(names):
-                raise InputError(f"kernel_x: x has {len(names)} columns, there is no {wanted}.")
+                raise InputError(
+                    f"kernel_x: x has {len(names)} columns, there is no {wanted}."
+                )
             index = wanted % len(names)
         if columns[index].categorical and isinstance(factor.kernel, Radial):
             what = f"column {names[index]!r} is categorical"

@@ -1,7 +1,8 @@
 """Counts with a CDF: Poisson, negative binomial, binomial, and those with more or fewer zeros.
 
-u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8: a function of y whose form
-depends on x alone, and a cell's probability is a difference of two values of the CDF.
+u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8: a function of
+y whose form depends on x alone, and a cell's probability is a difference of two values of
+the CDF.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from condgof.sample import as_numbers
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
-#: The smallest standard deviation that counts are measured in: a model may be certain of one value.
+#: The smallest standard deviation that counts are measured in: a model may be certain of
+#: one value.
 LEAST_SCALE = 1e-6
-#: The tail that does not count in sums over counts, how many of them are summed, and numbers at a time.
+#: The tail that does not count in sums over counts, how many of them are summed, and
+#: numbers at a time.
 NO_TAIL, MOST_COUNTS, HELD = 1e-9, 2**20, 2**22
-#: Cells of a standard deviation, and standard deviations to either side; where the cells lie.
+#: Cells of a standard deviation, and standard deviations to either side; where the cells
+#: lie.
 FINENESS, REACH = 8, 8
 COUNT = 2 * FINENESS * REACH + 1
 POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
@@ -46,15 +50,18 @@ def cell_of(u: FloatArray) -> IntArray:
 
 def cell_probabilities(cdf: Cdf, location: FloatArray, scale: FloatArray) -> FloatArray:
     """Return the probability of each cell, (n, COUNT)."""
-    # The last count below the lower edge of each cell but the first. Found by asking the cells
-    # themselves, so that rounding cannot put a count on one side of an edge here and the other there.
+    # The last count below the lower edge of each cell but the first. Found by asking the
+    # cells themselves, so that rounding cannot put a count on one side of an edge here and
+    # the other there.
     edges = (POSITIONS[1:] - 0.5 / FINENESS) * scale[:, None] + location[:, None]
     last, cells = np.ceil(edges) - 1.0, np.arange(1, COUNT)
 
     def cells_of(y: FloatArray) -> IntArray:
         return cell_of(standardised(y, location[:, None], scale[:, None]))
 
-    last += np.where(cells_of(last + 1.0) < cells, 1.0, np.where(cells_of(last) >= cells, -1.0, 0.0))
+    last += np.where(
+        cells_of(last + 1.0) < cells, 1.0, np.where(cells_of(last) >= cells, -1.0, 0.0)
+    )
     whole = np.diff(cdf(last), axis=1, prepend=0.0, append=1.0)
     return np.maximum(whole, 0.0, out=whole)
 
@@ -90,7 +97,10 @@ class Counts(Whole):
     _cdf: Cdf
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        y, (location, scale) = self.numbers(y), (part[:, 0] for part in self.location_scale())
+        y, (location, scale) = (
+            self.numbers(y),
+            (part[:, 0] for part in self.location_scale()),
+        )
         scale = np.maximum(scale, LEAST_SCALE)
         u = standardised(y, location, scale)
         p = cell_probabilities(self._cdf, location, scale)
@@ -103,16 +113,24 @@ class Counts(Whole):
         return self._cdf(self._columns(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
-        return self._cdf(np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values))))
+        return self._cdf(
+            np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values)))
+        )
 
     def crps(self, y: AnyArray) -> FloatArray:
-        return summed(self._cdf, self._columns(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name)
+        return summed(
+            self._cdf, self._columns(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name
+        )
 
     def quantile(self, levels: Any) -> FloatArray:
-        return self._smallest(np.broadcast_to(check_levels(levels), (self.n, np.size(levels))))
+        return self._smallest(
+            np.broadcast_to(check_levels(levels), (self.n, np.size(levels)))
+        )
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self._smallest(np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15))  # 1 has no quantile
+        return self._smallest(
+            np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15)
+        )  # 1 has no quantile
 
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
         """Return the smallest counts with cdf ≥ wanted, (n, m), searched from where a law lies."""
@@ -127,7 +145,9 @@ def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
     low, high = np.minimum(ends[:, :1], y), np.maximum(ends[:, 1:], y)
     count = float((high - low).max(initial=0.0))
     if not count <= MOST_COUNTS:
-        raise NumericalError(f"The counts of {name} spread over {count:.3g} values, too many to sum.")
+        raise NumericalError(
+            f"The counts of {name} spread over {count:.3g} values, too many to sum."
+        )
     out, step = np.zeros(len(y)), max(1, HELD // max(len(y), 1))
     for start in range(0, int(count), step):
         k = low + np.arange(float(start), min(start + step, int(count)))
@@ -167,14 +187,18 @@ class CountFamily(Parametric, Counts):
         p = self._at(self._size(y), 1)
         low, high = self._ends(*p)
         possible = (y >= low) & (y <= high) & (y == np.floor(y))
-        return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), *p), -np.inf)[:, 0]
+        return np.where(possible, self._log_pmf(np.where(possible, y, 0.0), *p), -np.inf)[
+            :, 0
+        ]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         p = self._at(self._size(), 1)
         try:
             return np.asarray(self._draw(rng, *p), dtype=np.float64)
         except ValueError as error:  # a mean beyond all integers
-            raise NumericalError(f"{self.name} cannot be drawn: {error}. Check the model.") from error
+            raise NumericalError(
+                f"{self.name} cannot be drawn: {error}. Check the model."
+            ) from error
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._moments(*self._at(self._size(), 1))
@@ -231,9 +255,12 @@ class NegativeBinomial(CountFamily):
 
     def _log_pmf(self, y: Array, mean: Array, dispersion: Array) -> Array:
         size = 1.0 / dispersion
-        # −size·log(1 + μ/size): log1p, because a small dispersion makes this the Poisson's −μ.
+        # −size·log(1 + μ/size): log1p, because a small dispersion makes this the Poisson's
+        # −μ.
         tail = -size * np.log1p(mean / size)
-        whole = -np.log(size + y) - betaln(size, y + 1.0)  # differences of gammaln would lose digits
+        whole = -np.log(size + y) - betaln(
+            size, y + 1.0
+        )  # differences of gammaln would lose digits
         return np.asarray(whole + xlogy(y, mean / (mean + size)) + tail)
 
     def _tail(self, y: Array, mean: Array, dispersion: Array) -> Array:
@@ -253,8 +280,9 @@ class NegativeBinomial(CountFamily):
         sign_mean = 2.0 * np.where(y < 0, 0.0, tail) - 1.0
         # F of one more success at y − 1, by whose sum Σ k p(k) is known.
         below = np.where(y < 1, 0.0, betainc(size + 1.0, np.maximum(y, 1.0), share))
-        # ½ E|Y − Y'|: for whole numbers E|D| = 1/π ∫_0^∞ (1 − φ)/u² du with the characteristic function
-        # φ of D at t = 2 atan(u); a double-exponential rule of 75 nodes has 1e-13 of it.
+        # ½ E|Y − Y'|: for whole numbers E|D| = 1/π ∫_0^∞ (1 − φ)/u² du with the
+        # characteristic function φ of D at t = 2 atan(u); a double-exponential rule of 75
+        # nodes has 1e-13 of it.
         v, odds = np.arange(-37, 38) / 10.0, mean / size
         u = np.exp(0.5 * np.pi * np.sinh(v)) / np.sqrt(mean + mean**2 / size)
         log_phi = -size * np.log1p(4.0 * odds * (1.0 + odds) * u * u / (1.0 + u * u))
@@ -278,7 +306,9 @@ class Binomial(CountFamily):
     def _at(self, n: int, d_y: int) -> Values:
         trials, p = super()._at(n, d_y)
         bad = ~((trials >= 0) & (trials == np.floor(trials)))
-        refuse_rows(bad, "trials must be whole numbers from 0 on, and are not", "Check them there.")
+        refuse_rows(
+            bad, "trials must be whole numbers from 0 on, and are not", "Check them there."
+        )
         return trials, p
 
     def _ends(self, trials: Array, p: Array) -> tuple[AnyArray, AnyArray]:  # type: ignore[override]
@@ -302,7 +332,8 @@ class Binomial(CountFamily):
 class _OtherZeros(CountFamily):
     """A mixture of 0 and the family that a subclass also inherits; the last parameter is of zeros."""
 
-    #: The probability of 0, and how often a count comes from the family, given that family's P(0).
+    #: The probability of 0, and how often a count comes from the family, given that
+    #: family's P(0).
     _zeros: Callable[[Array, Array], tuple[Array, Array]]
 
     def _split(self, *p: Array) -> tuple[Array, Array, Array]:
@@ -312,7 +343,9 @@ class _OtherZeros(CountFamily):
     def _log_pmf(self, y: Array, *p: Array) -> Array:
         _, zero, share = self._split(*p)
         with np.errstate(divide="ignore"):
-            return np.where(y == 0, np.log(zero), np.log(share) + super()._log_pmf(y, *p[:-1]))
+            return np.where(
+                y == 0, np.log(zero), np.log(share) + super()._log_pmf(y, *p[:-1])
+            )
 
     def _tail(self, y: Array, *p: Array) -> Array:
         own, zero, share = self._split(*p)

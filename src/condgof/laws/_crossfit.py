@@ -14,7 +14,14 @@ from condgof.errors import InputError, InputTypeError, check_count, users_code
 from condgof.kernels import Cells
 from condgof.laws import fits
 from condgof.laws._as_model import Columns, as_model
-from condgof.laws._discrete import FULL, CellOutcomes, Classes, Discrete, Probabilities, Residuals
+from condgof.laws._discrete import (
+    FULL,
+    CellOutcomes,
+    Classes,
+    Discrete,
+    Probabilities,
+    Residuals,
+)
 from condgof.laws._draws import RowDraws
 from condgof.laws._functions import arguments, signature_of
 from condgof.laws._known import CellsOfY, Histograms
@@ -42,7 +49,9 @@ def as_fit(fit: object) -> Callable[..., Any]:
         name = getattr(fit, "__name__", type(fit).__name__)
         told = f"{name}{signature_of(fit)} cannot be called with x and y ({error})"
         call = f"If it makes a function (x, y) → model, call it first: {name}(...)."
-        raise InputTypeError(f"fit must be a function (x, y) → model, and {told}. {call}") from error
+        raise InputTypeError(
+            f"fit must be a function (x, y) → model, and {told}. {call}"
+        ) from error
     return partial(_fitted, fit)
 
 
@@ -77,7 +86,9 @@ class Folds(Joined):
         return all(law.can(ability) for _, law in self.laws)
 
     def lacks(self, ability: str) -> NoReturn:
-        next((law for _, law in self.laws if not law.can(ability)), self.first).lacks(ability)
+        next((law for _, law in self.laws if not law.can(ability)), self.first).lacks(
+            ability
+        )
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
@@ -101,18 +112,24 @@ class DiscreteFolds(Folds, Discrete):
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self._checked(y)
         parts = [law.residuals(y[rows], by) for rows, law in self.laws]
-        u, values = (_placed(self.laws, [getattr(r, k) for r in parts]) for k in ("u", "values"))
+        u, values = (
+            _placed(self.laws, [getattr(r, k) for r in parts]) for k in ("u", "values")
+        )
         cells = [r.outcomes for r in parts if isinstance(r.outcomes, CellOutcomes)]
         if len(cells) < len(parts):  # y cannot be drawn anew from what is known
             return Residuals(u, values)
         p = _placed(self.laws, [c.probabilities for c in cells])
         observed = _placed(self.laws, [c.observed for c in cells])
-        return Residuals(u, values, replace(cells[0], whole=p, observed=observed, index=None))
+        return Residuals(
+            u, values, replace(cells[0], whole=p, observed=observed, index=None)
+        )
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         y = np.asarray(y)
         remarks_by_fold = (law.remarks(y[rows]) for rows, law in self.laws)  # type: ignore[attr-defined]
-        return tuple(dict.fromkeys(remark for remarks in remarks_by_fold for remark in remarks))
+        return tuple(
+            dict.fromkeys(remark for remarks in remarks_by_fold for remark in remarks)
+        )
 
 
 def join(laws: Parts) -> Law:
@@ -126,7 +143,9 @@ def join(laws: Parts) -> Law:
         odd = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
         if odd is not None:
             two = f"Fold 1 gives a law of {kinds[0]}, and fold {odd + 1} of {kinds[odd]}"
-            raise InputError(f"{two}, which cannot be put together. Let fit return one kind of model.")
+            raise InputError(
+                f"{two}, which cannot be put together. Let fit return one kind of model."
+            )
         whole = (DiscreteFolds if first.discrete else Folds)(laws)
     notes = dict.fromkeys(note for _, law in laws for note in law.notes)
     return whole.noted(*(note for note in notes if note not in whole.notes))
@@ -149,19 +168,27 @@ def _one_law(laws: Parts) -> Law | None:
     each: dict[str, Any] = first._parameters() if parametric else dict.fromkeys(first.EACH)
     held = [vars(law) for _, law in laws]
     rest = {k: v for k, v in held[0].items() if k not in (*each, *UNLIKE)}
-    if not all(k in mine and np.array_equal(mine[k], v) for mine in held for k, v in rest.items()):
+    if not all(
+        k in mine and np.array_equal(mine[k], v) for mine in held for k, v in rest.items()
+    ):
         return None  # other levels, or not std in one and cov in the other
     for name, one in each.items():
         # Arrays of more dimensions than this have a row for each observation.
         plain = one.plain if parametric else 0
         values = [mine[name].value if parametric else mine[name] for mine in held]
-        if all(value.ndim <= plain and np.array_equal(value, values[0]) for value in values):
+        if all(
+            value.ndim <= plain and np.array_equal(value, values[0]) for value in values
+        ):
             continue  # it is the same for all rows
         parts = [value if value.ndim > plain else value[None] for value in values]
-        mixed = plain and any(value.ndim == 0 for value in values)  # a number serves all components
+        mixed = plain and any(
+            value.ndim == 0 for value in values
+        )  # a number serves all components
         if mixed or len({part.shape[1:] for part in parts}) > 1:
             return None
-        joined[name] = replace(one, value=_placed(laws, parts)) if parametric else _placed(laws, parts)
+        joined[name] = (
+            replace(one, value=_placed(laws, parts)) if parametric else _placed(laws, parts)
+        )
     n = sum(len(rows) for rows, _ in laws)
     if parametric:
         return first._with({**joined, "index": None}, n)  # type: ignore[no-any-return]
@@ -172,7 +199,9 @@ def _one_law(laws: Parts) -> Law | None:
 def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
     """Put arrays of the laws' rows, or of one row for them all, together in the order of the rows."""
     arrays = [np.asarray(part) for part in parts]
-    whole = np.empty((sum(len(rows) for rows, _ in laws), *arrays[0].shape[1:]), np.result_type(*arrays))
+    whole = np.empty(
+        (sum(len(rows) for rows, _ in laws), *arrays[0].shape[1:]), np.result_type(*arrays)
+    )
     for (rows, _), part in zip(laws, arrays, strict=True):
         whole[rows] = part
     return whole
@@ -187,7 +216,9 @@ def _one_table(laws: Parts) -> Law:
     union = np.unique(np.concatenate(labels))
     complete = next((names for names in labels if len(names) == len(union)), None)
     if first.ordered and complete is None and not first.classes.numeric:
-        raise InputError("No fold has all of the ordered classes, so that their order is not known.")
+        raise InputError(
+            "No fold has all of the ordered classes, so that their order is not known."
+        )
     classes = Classes(union if complete is None else complete)
     values = np.zeros((sum(len(rows) for rows, _ in laws), len(classes.labels)))
     for (rows, _), law in zip(laws, tables, strict=True):
@@ -206,27 +237,30 @@ def crossfit(
 ) -> Law:
     """Out-of-fold law of every row, for people who cannot set rows aside for a test.
 
-    Each of K folds is predicted by a model that was fitted on the other ones, so that no row is held
-    against a fit that has seen it, and all rows serve in the test: ``cg.check(cg.crossfit(fit, x, y), x,
-    y)``. The law has all n rows, in the order of x, and is of the family of the fits where that is one
-    for all. What is tested is this *way of fitting*, with (K − 1)/K of the rows, its estimation error
-    included; whether the *family* holds the truth is what `composite` asks.
+    Each of K folds is predicted by a model that was fitted on the other ones, so that no
+    row is held against a fit that has seen it, and all rows serve in the test:
+    ``cg.check(cg.crossfit(fit, x, y), x, y)``. The law has all n rows, in the order of x,
+    and is of the family of the fits where that is one for all. What is tested is this *way
+    of fitting*, with (K − 1)/K of the rows, its estimation error included; whether the
+    *family* holds the truth is what `composite` asks.
 
-    A row's own y is in the fits of the other folds, and what a fit can follow cancels over the folds, so
-    that a test is conservative: `adaptive` rejected lines fitted to lines at most 0.006 of the time at
-    α = 0.05. Even so it sees more than half of the rows held against a fit of the other half.
+    A row's own y is in the fits of the other folds, and what a fit can follow cancels over
+    the folds, so that a test is conservative: `adaptive` rejected lines fitted to lines at
+    most 0.006 of the time at α = 0.05. Even so it sees more than half of the rows held
+    against a fit of the other half.
 
     Parameters
     ----------
     fit : callable or scikit-learn estimator
-        (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function whose result
-        `as_model` takes. An estimator is cloned and fitted as `condgof.fits.sklearn` does.
+        (x, y) → model, or (x, y, rng) → model: those of `condgof.fits`, or any function
+        whose result `as_model` takes. An estimator is cloned and fitted as
+        `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
     folds, rng : int; int, numpy.random.Generator or None
         How many folds; for drawing them, and for fits that take an rng.
     groups : array_like of shape (n,) or str, optional
-        The group of each row (patient, station), or a column of x: a group is in one fold. Folds of
-        your own are as many groups.
+        The group of each row (patient, station), or a column of x: a group is in one fold.
+        Folds of your own are as many groups.
 
     Examples
     --------
@@ -256,8 +290,13 @@ def crossfit(
             fold_rng = seed.stream(Use.REPLICATE, k, 1)
             model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
-                advice = "Return what can be asked at other x: condgof.models.Model(f), f(x) → law."
-                raise InputTypeError(f"fit returned predictions for {model.rows} rows. {advice}")
+                advice = (
+                    "Return what can be asked at other x: condgof.models.Model(f), f(x) →"
+                    " law."
+                )
+                raise InputTypeError(
+                    f"fit returned predictions for {model.rows} rows. {advice}"
+                )
             laws.append((test, model(take_rows(x, test), len(test))))
     note = f"predictions are those of {folds} fits, each of rows that it has not seen"
     law = join(laws).noted(note)
@@ -270,7 +309,9 @@ def _split(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> IntArray:
     """Divide rows, or groups of them, at random into folds of about equal size: the number of each."""
     units, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups")
     if not 2 <= check_count(folds, "folds") <= units:
-        raise InputError(f"folds must be between 2 and the number of {what}, {units}, got {folds}.")
+        raise InputError(
+            f"folds must be between 2 and the number of {what}, {units}, got {folds}."
+        )
     order = seed.stream(Use.SPLIT).permutation(units)
     fold: IntArray = np.argsort(order) % folds
     if groups is not None:

@@ -1,7 +1,8 @@
 """A discrete y: labels, ordered categories, counts, and cells of any y that have known probabilities.
 
-In place of a score ∇_y log p there are residuals r(y, x) over a fixed set of cells, which have mean 0
-given any x under the model, exactly; kernels (`condgof.kernels`) make features of them.
+In place of a score ∇_y log p there are residuals r(y, x) over a fixed set of cells, which
+have mean 0 given any x under the model, exactly; kernels (`condgof.kernels`) make features
+of them.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from condgof.kernels import Block, Cells
 from condgof.laws._law import ByRow, Law, indexed, same_as
 from condgof.sample import as_numbers
 
-#: Which residuals a test may ask for: those of y itself, or with them all that the model can be held to.
+#: Which residuals a test may ask for: those of y itself, or with them all that the model
+#: can be held to.
 PLAIN, FULL = "plain", "full"
 #: Above this many numbers residuals are made only when rows are taken.
 HELD = 2**23
-#: How far from 1 the probabilities of a row may sum up, and how far below 0 rounding may leave one.
+#: How far from 1 the probabilities of a row may sum up, and how far below 0 rounding may
+#: leave one.
 TOLERANCE, ROUNDED = 1e-3, 1e-6
 NAMED = "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
-#: Rows that are looked at together; how many of the largest probabilities are looked at by rank; the
-#: least that a probability counts as where its logarithm is taken.
+#: Rows that are looked at together; how many of the largest probabilities are looked at by
+#: rank; the least that a probability counts as where its logarithm is taken.
 ROWS, RANKS, LEAST = 4096, 16, 1e-3
 
 
@@ -50,16 +53,20 @@ class Outcomes(Protocol):
     @property
     def plain(self) -> int: ...  # how many of the first columns of residuals are e_y − p
     def take(self, rows: IntArray) -> Outcomes: ...
-    def of(self, codes: IntArray) -> FloatArray: ...  # the residuals of cells (n,), (n, width)
+    def of(
+        self, codes: IntArray
+    ) -> FloatArray: ...  # the residuals of cells (n,), (n, width)
 
 
 @dataclass(frozen=True, eq=False)
 class CellOutcomes:
     """Outcomes with known probabilities; as an array, the residuals of the cells that were observed."""
 
-    #: Those of all rows, (m, K), and which of these rows it is of: copied only when they are looked at.
+    #: Those of all rows, (m, K), and which of these rows it is of: copied only when they
+    #: are looked at.
     whole: AnyArray
-    #: The residuals, of `width` columns, of rows with probabilities (b, K) and observed cells (b,).
+    #: The residuals, of `width` columns, of rows with probabilities (b, K) and observed
+    #: cells (b,).
     make: Callable[[FloatArray, IntArray], FloatArray]
     width: int
     observed: IntArray
@@ -81,14 +88,19 @@ class CellOutcomes:
         observed = self.observed[rows]
         if self.index is None and isinstance(rows, slice):
             return replace(self, whole=self.whole[rows], observed=observed)
-        return replace(self, index=rows if self.index is None else self.index[rows], observed=observed)
+        return replace(
+            self, index=rows if self.index is None else self.index[rows], observed=observed
+        )
 
     __getitem__ = take
 
     def of(self, codes: IntArray) -> FloatArray:
         made = replace(self, observed=codes)
-        # A large one is taken by rows and turned into an array like any other, and so passes for one.
-        return np.asarray(made) if len(codes) * self.width <= HELD else cast(FloatArray, made)
+        # A large one is taken by rows and turned into an array like any other, and so
+        # passes for one.
+        return (
+            np.asarray(made) if len(codes) * self.width <= HELD else cast(FloatArray, made)
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,11 +133,18 @@ def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
     with np.errstate(invalid="ignore"):
         sums, least = p.sum(axis=1, dtype=np.float64), p.min(axis=1)
     broken = ~np.isfinite(sums)
-    refuse_rows(broken, f"{what} has NaN or infinite values", "Check the model there.", NonFiniteError)
+    refuse_rows(
+        broken,
+        f"{what} has NaN or infinite values",
+        "Check the model there.",
+        NonFiniteError,
+    )
     bad = np.flatnonzero((least < -ROUNDED) | (np.abs(sums - 1.0) > TOLERANCE))
     if len(bad):
         got = f"has the sum {sums[bad[0]]:.6g} and the smallest entry {least[bad[0]]:.3g}"
-        rule = "must hold probabilities, which must not be negative and sum to 1 in each row"
+        rule = (
+            "must hold probabilities, which must not be negative and sum to 1 in each row"
+        )
         raise InputError(f"{what} {rule}; row {bad[0]} (counted from 0) {got}. {advice}")
     return np.maximum(p, 0) if least.min() < 0 else p
 
@@ -146,8 +165,14 @@ class Residuals:
         cls, p: AnyArray, codes: IntArray, u: FloatArray | None = None, ranked: int = 0
     ) -> Residuals:
         """Return e_y − p of cells (n,) of probabilities p (n, K), or the `ranked` columns of `full`."""
-        outcomes = CellOutcomes(p, full if ranked else one_hot_less, ranked or p.shape[1], codes)
-        return cls(codes[:, None].astype(np.float64) if u is None else u, outcomes.of(codes), outcomes)
+        outcomes = CellOutcomes(
+            p, full if ranked else one_hot_less, ranked or p.shape[1], codes
+        )
+        return cls(
+            codes[:, None].astype(np.float64) if u is None else u,
+            outcomes.of(codes),
+            outcomes,
+        )
 
 
 class Discrete(Law):
@@ -172,7 +197,9 @@ def flat(y: AnyArray) -> AnyArray:
     y = np.asarray(y)
     if y.ndim != 1 and y.shape[1:] != (1,):
         advice = "Pass one label or count for each row."
-        raise ShapeError(f"A discrete y must be one column of y, got shape {y.shape}. {advice}")
+        raise ShapeError(
+            f"A discrete y must be one column of y, got shape {y.shape}. {advice}"
+        )
     return y.reshape(-1)
 
 
@@ -200,13 +227,17 @@ class Classes:
         if labels.dtype.kind not in "iufU":  # a mixture, or objects
             labels = np.array([str(label) for label in labels])
         if len(labels) != count:
-            raise ShapeError(f"There are {len(labels)} classes for {count} columns of probabilities.")
+            raise ShapeError(
+                f"There are {len(labels)} classes for {count} columns of probabilities."
+            )
         if len(np.unique(labels)) < count:
             raise InputError(f"classes must all be different, got {_listed(labels)}.")
         made = cls(labels)
         if len(np.unique(made.values)) < count:
             few = _listed(labels[:2])
-            raise InputError(f"Classes such as {few} are too large to be told apart. Pass them as text.")
+            raise InputError(
+                f"Classes such as {few} are too large to be told apart. Pass them as text."
+            )
         return made
 
     @property
@@ -216,7 +247,9 @@ class Classes:
     @property
     def values(self) -> FloatArray:
         """The classes as numbers, (K,): their labels, or their positions where those are text."""
-        return (self.labels if self.numeric else np.arange(len(self.labels))).astype(np.float64)
+        return (self.labels if self.numeric else np.arange(len(self.labels))).astype(
+            np.float64
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -227,7 +260,9 @@ class Classes:
         y, shown = flat(y), _listed(self.labels)
         if y.dtype.kind not in ("biuf" if self.numeric else "OUS"):
             held, are = ("text", "the numbers") if self.numeric else ("numbers", "called")
-            raise InputTypeError(f"y holds {held}, and the classes are {are} {shown}. {NAMED}")
+            raise InputTypeError(
+                f"y holds {held}, and the classes are {are} {shown}. {NAMED}"
+            )
         if self.numeric:
             known, given = self.values, y.astype(np.float64)
             check_finite(given, "y", "Drop or fill those rows first.")
@@ -243,7 +278,9 @@ class Classes:
 
 
 def _listed(labels: AnyArray) -> str:
-    shown = ", ".join(repr(label.item() if hasattr(label, "item") else label) for label in labels[:8])
+    shown = ", ".join(
+        repr(label.item() if hasattr(label, "item") else label) for label in labels[:8]
+    )
     return f"{shown}, ..." if len(labels) > 8 else shown
 
 
@@ -251,7 +288,8 @@ def _listed(labels: AnyArray) -> str:
 class Probabilities(ByRow, Discrete):
     """Probabilities of K classes; see `condgof.probabilities`.
 
-    As numbers, y and draws are the labels themselves where those are numbers, else their positions.
+    As numbers, y and draws are the labels themselves where those are numbers, else their
+    positions.
     """
 
     #: The probabilities, (n, K); the caller's own array.
@@ -279,7 +317,9 @@ class Probabilities(ByRow, Discrete):
 
     def cells(self, by: str) -> Cells:
         count = self.values.shape[1]
-        labels = Block("labels", 0, count, np.arange(float(count)) if self.ordered else None)
+        labels = Block(
+            "labels", 0, count, np.arange(float(count)) if self.ordered else None
+        )
         if by != FULL:
             return Cells((labels,), "labels")
         last = count + min(count - 1, RANKS)
@@ -292,8 +332,15 @@ class Probabilities(ByRow, Discrete):
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         count = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
-        where = f"the model gives the observed class probability 0 in {count} row{'s' * (count > 1)}"
-        return (f"{where}, which refutes it without any test unless that is rounding",) if count else ()
+        where = (
+            f"the model gives the observed class probability 0 in {count}"
+            f" row{'s' * (count > 1)}"
+        )
+        return (
+            (f"{where}, which refutes it without any test unless that is rounding",)
+            if count
+            else ()
+        )
 
     def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
         """Ask something of the normalised probabilities, some rows at a time, and join the answers."""
@@ -308,7 +355,9 @@ class Probabilities(ByRow, Discrete):
     def brier(self, y: AnyArray) -> FloatArray:
         """Return Σ_k (p_k − 1{y = k})², halved where there are two classes, (n,)."""
         codes, half = self._codes(y), 0.5 if self.values.shape[1] == 2 else 1.0
-        return self._each(lambda p, part: half * np.square(one_hot_less(p, codes[part])).sum(axis=1))
+        return self._each(
+            lambda p, part: half * np.square(one_hot_less(p, codes[part])).sum(axis=1)
+        )
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return Σ_k (F_k − 1{y ≤ k})² times the distance to the next class, (n,)."""
@@ -326,7 +375,9 @@ class Probabilities(ByRow, Discrete):
     def cdf(self, y: AnyArray) -> FloatArray:
         self._check("cdf")
         at, values = self._where(self._checked(y)), self.classes.values
-        return self._each(lambda p, part: np.minimum((p * (values <= at[part, None])).sum(axis=1), 1.0))
+        return self._each(
+            lambda p, part: np.minimum((p * (values <= at[part, None])).sum(axis=1), 1.0)
+        )
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         self._check("cdf")
@@ -336,19 +387,27 @@ class Probabilities(ByRow, Discrete):
     def _where(self, y: AnyArray) -> FloatArray:
         """Return where to take a CDF, (m,): numbers need not be classes."""
         plain = np.asarray(y).dtype.kind in "biuf"
-        return np.ravel(y).astype(np.float64) if plain else self.classes.values[self.classes.find(y)]
+        return (
+            np.ravel(y).astype(np.float64)
+            if plain
+            else self.classes.values[self.classes.find(y)]
+        )
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         uniform = rng.random((self.n, 1))
         # Without the last sum, which rounding may leave below 1.
-        drawn = self._each(lambda p, part: (uniform[part] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1))
+        drawn = self._each(
+            lambda p, part: (uniform[part] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+        )
         return self.classes.values[drawn][:, None]
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         self._check("mean_std")
         values = self.classes.values
         mean = self._each(lambda p, part: p @ values)[:, None]
-        variance = self._each(lambda p, part: (p * np.square(values - mean[part])).sum(axis=1))
+        variance = self._each(
+            lambda p, part: (p * np.square(values - mean[part])).sum(axis=1)
+        )
         return mean, np.sqrt(variance)[:, None]
 
     @property
@@ -358,14 +417,19 @@ class Probabilities(ByRow, Discrete):
 
     def _check(self, what: str) -> None:
         if not self.can(what):
-            advice = "Pass ordered=True to condgof.probabilities if their order means something."
-            raise UnsupportedModelError(f"Classes without an order have no {what}. {advice}")
+            advice = (
+                "Pass ordered=True to condgof.probabilities if their order means something."
+            )
+            raise UnsupportedModelError(
+                f"Classes without an order have no {what}. {advice}"
+            )
 
 
 def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
     """Return residuals of labels, of ranks and of the log-probability, side by side, less their means.
 
-    Ranks are 1{y is among the t most probable classes}, t = 1, 2, …; all are of mean 0 given x.
+    Ranks are 1{y is among the t most probable classes}, t = 1, 2, …; all are of mean 0
+    given x.
     """
     n, count = probabilities.shape
     ranks = min(count - 1, RANKS)
@@ -375,13 +439,17 @@ def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
     top = np.broadcast_to(np.arange(count), probabilities.shape)
     if count > 4 * RANKS:  # the most probable, in the order of the classes
         top = np.sort(np.argpartition(-probabilities, ranks, axis=1)[:, :ranks], axis=1)
-    most = np.argsort(-np.take_along_axis(probabilities, top, axis=1), axis=1, kind="stable")
+    most = np.argsort(
+        -np.take_along_axis(probabilities, top, axis=1), axis=1, kind="stable"
+    )
     top = np.take_along_axis(top, most[:, :ranks], axis=1)
     held = np.take_along_axis(probabilities, top, axis=1)
     seen = np.cumsum(top == codes[:, None], axis=1)
     np.subtract(seen, np.cumsum(held, axis=1), out=out[:, count : count + ranks])
     logs = np.log(np.maximum(probabilities, LEAST))
-    out[:, -1] = np.log(np.maximum(observed, LEAST)) - np.einsum("ij,ij->i", probabilities, logs)
+    out[:, -1] = np.log(np.maximum(observed, LEAST)) - np.einsum(
+        "ij,ij->i", probabilities, logs
+    )
     out[:, :count] = one_hot_less(probabilities, codes)
     return out
 
@@ -394,11 +462,12 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     Parameters
     ----------
     P : array_like of shape (n, K), or (n,) for two classes
-        The probabilities of the classes in each row, or of the second of two classes. The array is used
-        as it is and not copied: leave it alone while the law is in use.
+        The probabilities of the classes in each row, or of the second of two classes. The
+        array is used as it is and not copied: leave it alone while the law is in use.
     classes, ordered : list of K numbers or strings, bool
-        What y calls the classes, in the order of the columns, 0, 1, …, K − 1 unless given; whether that
-        order means something (grades, stages): y is then compared by how far apart classes lie, too.
+        What y calls the classes, in the order of the columns, 0, 1, …, K − 1 unless given;
+        whether that order means something (grades, stages): y is then compared by how far
+        apart classes lie, too.
 
     Examples
     --------
@@ -416,7 +485,9 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
         wanted = "(n, K) with K ≥ 2 columns, or (n,) for the second of two classes"
         raise ShapeError(f"P must have shape {wanted}, got {np.shape(P)}.")
-    view = check_probabilities(array, "P", "Pass probabilities, not scores or logits.").view()
+    view = check_probabilities(
+        array, "P", "Pass probabilities, not scores or logits."
+    ).view()
     view.flags.writeable = False
     law = Probabilities(view, Classes.of(classes, array.shape[1]), bool(ordered))
     return indexed(law, P)

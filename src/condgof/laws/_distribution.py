@@ -36,7 +36,8 @@ COLUMNWISE: dict[str, tuple[Callable[..., Law], dict[str, str]]] = {
     "Beta": (families.Beta, {"a": "concentration1", "b": "concentration0"}),
     "Uniform": (families.Uniform, {"low": "low", "high": "high"}),
 }
-#: Discrete families: how to make ours with a function that reads a parameter by its name, as (n,).
+#: Discrete families: how to make ours with a function that reads a parameter by its name,
+#: as (n,).
 COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
     "Poisson": lambda read: Poisson(mean=read("rate")),
     "Binomial": lambda read: Binomial(trials=read("total_count"), p=read("probs")),
@@ -51,8 +52,14 @@ COUNTS: dict[str, Callable[[Callable[[str], FloatArray]], Discrete]] = {
     ),
 }
 #: NumPyro's names for the same.
-COUNTS |= {name + how: COUNTS[name] for name in ("Binomial", "Bernoulli") for how in ("Probs", "Logits")}
-COUNTS |= {f"NegativeBinomial{how}": COUNTS["GammaPoisson"] for how in ("Probs", "Logits", "2")}
+COUNTS |= {
+    name + how: COUNTS[name]
+    for name in ("Binomial", "Bernoulli")
+    for how in ("Probs", "Logits")
+}
+COUNTS |= {
+    f"NegativeBinomial{how}": COUNTS["GammaPoisson"] for how in ("Probs", "Logits", "2")
+}
 #: Which of several equivalent parameters of a distribution to take.
 PREFERRED = ("scale_tril", "logits", "covariance_matrix", "precision_matrix", "probs")
 CATEGORICAL = ("Categorical", "CategoricalProbs", "CategoricalLogits")
@@ -67,8 +74,9 @@ class Network:
 
     LIBRARY: ClassVar[str]
     ADVICE: ClassVar[str] = Batched.advice
-    #: What a library writes: an array → a tensor; (x, n) → the law of a batch; (`TensorLaw`, y) → the
-    #: log-density (n,) and its gradient; (`TensorLaw`, rng, the shape ``sample`` gets) → draws.
+    #: What a library writes: an array → a tensor; (x, n) → the law of a batch;
+    #: (`TensorLaw`, y) → the log-density (n,) and its gradient; (`TensorLaw`, rng, the
+    #: shape ``sample`` gets) → draws.
     native: ClassVar[Callable[..., Any]]
     law: ClassVar[Callable[..., Law]]
     log_prob: ClassVar[Callable[..., FloatArray]]
@@ -94,7 +102,10 @@ class Network:
 
     def __call__(self, x: TableLike, n: int) -> Law:
         if x is not None and not isinstance(x, np.ndarray):
-            advice = "A network takes numbers: encode text columns first, or pass numeric columns."
+            advice = (
+                "A network takes numbers: encode text columns first, or pass numeric"
+                " columns."
+            )
             x = as_numbers(x, "x", advice=advice)
         law = self.at(x).over(x, n)
         return law.joined() if law.first.discrete else law
@@ -147,7 +158,9 @@ class NetworkLaw(Batched):
             return replace(first, values=self._about_rows(lambda law, rows: law.values))  # type: ignore[attr-defined]
 
         def table(law: Any, rows: Any) -> FloatArray:
-            return np.column_stack([parameter.value for parameter in law._parameters().values()])
+            return np.column_stack(
+                [parameter.value for parameter in law._parameters().values()]
+            )
 
         named = zip(first._parameters(), self._about_rows(table).T, strict=True)
         return type(first)(**dict(named))(None, self.count)  # type: ignore[no-any-return]
@@ -158,7 +171,8 @@ class TensorLaw(Law):
     """What a distribution of another library says of y at some rows; asked inside a session only."""
 
     network: Network
-    #: Has ``log_prob(y)``, and more or less else; None where the log-density is all there is.
+    #: Has ``log_prob(y)``, and more or less else; None where the log-density is all there
+    #: is.
     dist: Any
     x: Any
     count: int
@@ -167,7 +181,11 @@ class TensorLaw(Law):
 
     @property
     def name(self) -> str:
-        return "A model known by its log-density" if self.dist is None else type(self.dist).__name__
+        return (
+            "A model known by its log-density"
+            if self.dist is None
+            else type(self.dist).__name__
+        )
 
     def take(self, rows: IntArray) -> Law:
         return self.network.law(None if self.x is None else self.x[rows], len(rows))
@@ -215,7 +233,9 @@ class TensorLaw(Law):
     def log_density(self, y: Any) -> Any:
         """Return log p(y|x) of a tensor (n, d_y) or (n,), as a tensor (n,)."""
         check_distribution(self.dist)
-        if hasattr(y, "astype") and is_discrete(self.dist):  # JAX looks classes up by whole numbers
+        if hasattr(y, "astype") and is_discrete(
+            self.dist
+        ):  # JAX looks classes up by whole numbers
             y = y.astype(int)
         if self.layout is None:
             return check_rowwise(self.dist.log_prob(y), self.count)
@@ -223,12 +243,16 @@ class TensorLaw(Law):
         values = self.dist.log_prob(y.reshape(layout.shape))
         want = layout.batch or (self.count,)
         if tuple(values.shape) != want:
-            raise ShapeError(f"log_prob returned shape {tuple(values.shape)}, expected {want}.")
+            raise ShapeError(
+                f"log_prob returned shape {tuple(values.shape)}, expected {want}."
+            )
         return values.reshape(self.count, -1).sum(1)
 
     def _tensor(self, y: AnyArray) -> Any:
         y = as_rows(y)
-        return self.network.native(y).reshape(Layout.of(self.dist, self.count, y.shape[1]).shape)
+        return self.network.native(y).reshape(
+            Layout.of(self.dist, self.count, y.shape[1]).shape
+        )
 
     def _held(self, ability: str, answer: T | None) -> T:
         if answer is None:
@@ -238,23 +262,34 @@ class TensorLaw(Law):
     def cdf(self, y: AnyArray) -> FloatArray:
         d_y = as_rows(y).shape[1]
         if d_y != 1:
-            raise UnsupportedModelError(f"A cdf is defined for d_y = 1 only, and y has {d_y} columns.")
+            raise UnsupportedModelError(
+                f"A cdf is defined for d_y = 1 only, and y has {d_y} columns."
+            )
         return self._held("cdf", self._cdf(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
         # A network is evaluated once a row, not once a row and value.
-        return np.stack([self.cdf(np.full(self.count, value)) for value in np.ravel(values)], axis=1)
+        return np.stack(
+            [self.cdf(np.full(self.count, value)) for value in np.ravel(values)], axis=1
+        )
 
     def _cdf(self, y: AnyArray) -> FloatArray | None:
         """Return the CDF of each coordinate, (n, d_y), where coordinates are independent."""
         part, layout = unwrapped(self.dist), self.layout
         kind = family(part)
         mixed = kind == "MixtureSameFamily" and layout is not None and layout.event
-        if layout is None or (layout.d_y > 1 and (kind is None or mixed)) or not hasattr(part, "cdf"):
-            return None  # columns are not independent, or who knows what a user's own class means
+        if (
+            layout is None
+            or (layout.d_y > 1 and (kind is None or mixed))
+            or not hasattr(part, "cdf")
+        ):
+            # columns are not independent, or who knows what a user's own class means
+            return None
         value = self._tensor(y)
         if hasattr(value, "double") and kind not in (None, "TransformedDistribution"):
-            value = value.double()  # torch's own formulas take any precision, and tails need it
+            value = (
+                value.double()
+            )  # torch's own formulas take any precision, and tails need it
         try:
             below = doubles(_lenient(part).cdf(value))
         except NotImplementedError:
@@ -283,7 +318,9 @@ class TensorLaw(Law):
         if self.layout is None:
             return None
         if family(flow) == "TransformedDistribution":
-            if not all(getattr(transform, "bijective", True) for transform in flow.transforms):
+            if not all(
+                getattr(transform, "bijective", True) for transform in flow.transforms
+            ):
                 return None
             base, value = flow.base_dist, self._tensor(y)
             for transform in reversed(flow.transforms):
@@ -296,7 +333,11 @@ class TensorLaw(Law):
         if z.size != self.count * self.layout.d_y:
             return None
         z, inner = z.reshape(self.count, -1), self.network.law_of(base, None, self.count)
-        return inner._normal_scores(z) if isinstance(inner, TensorLaw) else inner.normal_scores(z)
+        return (
+            inner._normal_scores(z)
+            if isinstance(inner, TensorLaw)
+            else inner.normal_scores(z)
+        )
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         return self._held("mean_std", self._moments())
@@ -318,7 +359,11 @@ class TensorLaw(Law):
         if bounds is None:
             return super().support
         low, high = map(doubles, bounds)
-        return (low, high) if low.ndim == high.ndim == 0 else (self._spread(low), self._spread(high))
+        return (
+            (low, high)
+            if low.ndim == high.ndim == 0
+            else (self._spread(low), self._spread(high))
+        )
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         if self.layout is None or not hasattr(self.dist, "sample"):
@@ -348,16 +393,18 @@ class Layout:
             return cls(batch, event, rows, width)
         wanted = f"({rows}, {'d_y' if d_y is None else d_y})"
         raise ShapeError(
-            f"The model returned {told(dist)} for {rows} rows of x. Batch and event shape together must "
-            f"be {wanted}, or ({rows},) for one column, with the rows first. Independent columns are "
-            "wrapped in Independent(…, 1), rows are not."
+            f"The model returned {told(dist)} for {rows} rows of x. Batch and event shape"
+            f" together must be {wanted}, or ({rows},) for one column, with the rows first."
+            " Independent columns are wrapped in Independent(…, 1), rows are not."
         )
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.batch + self.event if self.batch else (self.rows, *self.event)
 
-    def spread(self, array: AnyArray, event: tuple[int, ...], tail: tuple[int, ...]) -> FloatArray:
+    def spread(
+        self, array: AnyArray, event: tuple[int, ...], tail: tuple[int, ...]
+    ) -> FloatArray:
         """Bring a parameter of shape (*batch, *event), or less, to (rows, *tail)."""
         whole = np.broadcast_to(array, self.batch + event).reshape(-1, *tail)
         return np.broadcast_to(whole, (self.rows, *tail))
@@ -406,14 +453,21 @@ def rebuilt(dist: Any, change: Callable[[Any, bool], Any]) -> Any:
     if name == "Independent":
         return kind(rebuilt(dist.base_dist, change), dist.reinterpreted_batch_ndims)
     if name == "MixtureSameFamily":
-        return kind(rebuilt(_mixing(dist), change), rebuilt(dist.component_distribution, change))
+        return kind(
+            rebuilt(_mixing(dist), change), rebuilt(dist.component_distribution, change)
+        )
     if kind.__name__ == name == "TransformedDistribution":
-        held = [value for transform in dist.transforms for value in vars(transform).values()]
+        held = [
+            value for transform in dist.transforms for value in vars(transform).values()
+        ]
         if not any(getattr(value, "ndim", 0) for value in held):  # they might be by row
             return kind(rebuilt(dist.base_dist, change), dist.transforms)
     # LogNormal and its kin are transformed distributions with parameters of their own.
     elif name in ("TransformedDistribution", kind.__name__):
-        twice, parameters = [key for key in PREFERRED if key in dist.arg_constraints][1:], {}
+        twice, parameters = (
+            [key for key in PREFERRED if key in dist.arg_constraints][1:],
+            {},
+        )
         for key, constraint in dist.arg_constraints.items():
             if key not in twice:
                 value = getattr(dist, key)
@@ -422,7 +476,10 @@ def rebuilt(dist: Any, change: Callable[[Any, bool], Any]) -> Any:
                 parameters[key] = change(value, by_row)
         with suppress(TypeError):  # there is more to it than parameters
             return kind(**parameters)
-    advice = "Pass the function that makes it, f(x) → distribution, to condgof.from_torch or from_jax."
+    advice = (
+        "Pass the function that makes it, f(x) → distribution, to condgof.from_torch or"
+        " from_jax."
+    )
     raise UnsupportedModelError(f"Rows of {kind.__name__} cannot be taken. {advice}")
 
 
@@ -436,9 +493,13 @@ def closed_form(dist: object, layout: Layout | None) -> Law | None:
     name = family(part)
     if name in COLUMNWISE:
         ours, keys = COLUMNWISE[name]
-        return ours(**{key: _parameter(dist, part, theirs, layout) for key, theirs in keys.items()})
+        return ours(
+            **{key: _parameter(dist, part, theirs, layout) for key, theirs in keys.items()}
+        )
     if name in ("MultivariateNormal", "LowRankMultivariateNormal"):
-        square = doubles(part.scale_tril if name == "MultivariateNormal" else part.covariance_matrix)
+        square = doubles(
+            part.scale_tril if name == "MultivariateNormal" else part.covariance_matrix
+        )
         square = layout.spread(square, (d_y, d_y), (d_y, d_y))
         turned = square.transpose(0, 2, 1)
         cov = square @ turned if name == "MultivariateNormal" else 0.5 * (square + turned)
@@ -455,7 +516,9 @@ def closed_form(dist: object, layout: Layout | None) -> Law | None:
     return families.NormalMixture(weights, means, stds)
 
 
-def _parameter(dist: object, part: object, key: str, layout: Layout, *more: int) -> Parameter:
+def _parameter(
+    dist: object, part: object, key: str, layout: Layout, *more: int
+) -> Parameter:
     """Read a parameter, (n, *more, d_y), named after what the user wrote, for messages."""
     values = doubles(getattr(part, key))
     values = layout.spread(values, (*more, *layout.event), (*more, layout.d_y))
@@ -472,17 +535,22 @@ def _discrete_form(dist: object, layout: Layout | None) -> Discrete:
     name = family(part)
     if name not in CATEGORICAL and name not in COUNTS:
         raise UnsupportedModelError(
-            f"{type(part).__name__} is a discrete distribution that is not known here. Use "
-            "condgof.from_log_prob(f, backend=..., support='counts') or condgof.probabilities(P)."
+            f"{type(part).__name__} is a discrete distribution that is not known here. Use"
+            " condgof.from_log_prob(f, backend=..., support='counts') or"
+            " condgof.probabilities(P)."
         )
     if layout is None:
-        raise UnsupportedModelError(f"{type(part).__name__} does not tell its shape (batch_shape).")
+        raise UnsupportedModelError(
+            f"{type(part).__name__} does not tell its shape (batch_shape)."
+        )
     place = Layout.of(dist, layout.rows, 1)
     if name in CATEGORICAL:
         values = doubles(part.probs)
         values = place.spread(values, values.shape[-1:], values.shape[-1:])
         return probabilities(values, ordered=type(part).__name__ == "OrderedLogistic")
-    return COUNTS[name](lambda key: place.spread(doubles(getattr(part, key)), place.event, (1,))[:, 0])
+    return COUNTS[name](
+        lambda key: place.spread(doubles(getattr(part, key)), place.event, (1,))[:, 0]
+    )
 
 
 def _told_by(owner: object, what: str) -> Any:
@@ -512,12 +580,19 @@ def _bounds(dist: object) -> tuple[Any, Any] | None:
     low, high = (getattr(support, f"{end}_bound", None) for end in ("lower", "upper"))
     if low is not None or high is not None:
         return -math.inf if low is None else low, math.inf if high is None else high
-    if family(unwrapped(dist)) == "VonMises":  # a circle, which torch gives as the whole line
+    if (
+        family(unwrapped(dist)) == "VonMises"
+    ):  # a circle, which torch gives as the whole line
         return -math.pi, math.pi
     if support is None or name in ("real", "realvector", "dependent", "dependentproperty"):
         return None
-    what = f"{type(dist).__name__} lives on {support}, which is not an interval in each coordinate of y"
-    raise UnsupportedModelError(f"{what}. Transform y to coordinates that can take any real value.")
+    what = (
+        f"{type(dist).__name__} lives on {support}, which is not an interval in each"
+        " coordinate of y"
+    )
+    raise UnsupportedModelError(
+        f"{what}. Transform y to coordinates that can take any real value."
+    )
 
 
 def _lenient(dist: Any) -> Any:
@@ -534,8 +609,9 @@ def check_distribution(dist: object) -> None:
     if not callable(getattr(dist, "log_prob", None)):
         shape = f" of shape {tuple(dist.shape)}" if hasattr(dist, "shape") else ""
         raise UnsupportedModelError(
-            f"The model returned {type(dist).__name__}{shape}, and a distribution with log_prob(y) is "
-            "needed, such as Categorical(logits=...). A log-density goes to condgof.from_log_prob."
+            f"The model returned {type(dist).__name__}{shape}, and a distribution with"
+            " log_prob(y) is needed, such as Categorical(logits=...). A log-density goes"
+            " to condgof.from_log_prob."
         )
 
 
@@ -544,7 +620,11 @@ def check_rowwise(values: object, rows: int) -> Any:
     shape = tuple(getattr(values, "shape", ()))
     if shape not in ((rows,), (rows, 1)) or not hasattr(values, "reshape"):
         got = f"shape {shape}" if hasattr(values, "shape") else type(values).__name__
-        square = " Is one of x and y of shape (n,) and the other of (n, 1)?" if len(shape) == 2 else ""
+        square = (
+            " Is one of x and y of shape (n,) and the other of (n, 1)?"
+            if len(shape) == 2
+            else ""
+        )
         want = f"one number for each row, shape ({rows},)"
         raise ShapeError(f"The log-density must have {want}, got {got}.{square}")
     return values.reshape(rows)

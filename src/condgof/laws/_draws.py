@@ -1,12 +1,14 @@
 """Draws as a law: posterior predictive samples, simulators, bootstraps, ensembles.
 
-Given x, y and its m draws are exchangeable if the model is true, so that with W uniform on (0, 1)
+Given x, y and its m draws are exchangeable if the model is true, so that with W uniform on
+(0, 1)
 
     z = Φ⁻¹((#{draws < y} + W·(1 + #{draws = y})) / (m + 1))
 
-is exactly standard normal and independent of x, for any m. For several columns of y the evidence is
-functions of the ranks of each column and of fixed projections, less their mean over the m + 1 candidates
-of the row; its null distribution, y and one of its draws changing places, is exact again.
+is exactly standard normal and independent of x, for any m. For several columns of y the
+evidence is functions of the ranks of each column and of fixed projections, less their mean
+over the m + 1 candidates of the row; its null distribution, y and one of its draws changing
+places, is exact again.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ def _block(seed: int, block: int) -> FloatArray:
 def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return predictions (n, m) and y (n, 1) in the coarser precision that either has, row by row.
 
-    0.1 in single precision is not 0.1 in double: ties of draws with a table would fall to one side.
+    0.1 in single precision is not 0.1 in double: ties of draws with a table would fall to
+    one side.
     """
     values, y = np.asarray(values, dtype=np.float64), np.asarray(y, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -73,7 +76,8 @@ class RowDraws(ByRow):
     name = "The law of draws"
 
     values: AnyArray
-    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
+    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids`
+    #: (n,).
     seed: int
     ids: IntArray
 
@@ -91,7 +95,10 @@ class Draws(RowDraws):
         below, equal = np.empty((2, self.n))
         for rows in self._blocks():
             values, at_y = alike(self.values[rows], y[rows])
-            below[rows], equal[rows] = (values < at_y).sum(axis=1), (values == at_y).sum(axis=1)
+            below[rows], equal[rows] = (
+                (values < at_y).sum(axis=1),
+                (values == at_y).sum(axis=1),
+            )
         return below, equal
 
     def _blocks(self) -> Iterator[slice]:
@@ -124,13 +131,17 @@ class Draws(RowDraws):
         return np.asarray(counts / self.values.shape[1])
 
     def quantile(self, levels: object) -> FloatArray:
-        quantiles = np.quantile(self.values, check_levels(levels), axis=1, method="inverted_cdf")
+        quantiles = np.quantile(
+            self.values, check_levels(levels), axis=1, method="inverted_cdf"
+        )
         return np.asarray(quantiles.T, dtype=np.float64)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(self.values, dtype=np.float64)
         std = values.std(axis=1, ddof=min(1, values.shape[1] - 1), keepdims=True)
-        least = 1e-9 * (1.0 + np.abs(values).max(axis=1, keepdims=True))  # all may be the same
+        least = 1e-9 * (
+            1.0 + np.abs(values).max(axis=1, keepdims=True)
+        )  # all may be the same
         return values.mean(axis=1, keepdims=True), np.maximum(std, least)
 
 
@@ -140,7 +151,8 @@ class RankOutcomes:
 
     #: Ranks of all candidates, y first, in P directions, between 0 and 1, (n, m + 1, P).
     ranks: AnyArray
-    #: How many of the directions are columns of y; the mean of the features over the candidates, (n, q).
+    #: How many of the directions are columns of y; the mean of the features over the
+    #: candidates, (n, q).
     columns: int
     centre: FloatArray
     linear, plain = False, 0  # residuals are not e_y − p
@@ -151,11 +163,16 @@ class RankOutcomes:
         from scipy.stats import rankdata
 
         n, count, d_y = candidates.shape
-        mean, std = candidates.mean(axis=1, keepdims=True), candidates.std(axis=1, keepdims=True)
+        mean, std = (
+            candidates.mean(axis=1, keepdims=True),
+            candidates.std(axis=1, keepdims=True),
+        )
         unit = (candidates - mean) / np.where(std > 0, std, 1.0)
         pairs = [(i, j) for i in range(d_y) for j in range(i)]
         ways = [unit[:, :, i] for i in range(d_y)]
-        ways += [unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)]
+        ways += [
+            unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)
+        ]
         ranks = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
         outcomes = cls(np.stack(ranks, axis=2), d_y, np.zeros((n, 1)))
         centre = sum((outcomes._features(np.full(n, k)) for k in range(count)), np.zeros(1))
@@ -178,7 +195,10 @@ class RankOutcomes:
         t = np.asarray(self.ranks[np.arange(len(codes)), codes], dtype=np.float64)
         waves = np.stack([np.cos(np.pi * k * t) / k for k in range(1, WAVES + 1)], axis=1)
         pairs = [(i, j) for i in range(self.columns) for j in range(i)]
-        parts = [waves, *(waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j] for i, j in pairs)]
+        parts = [
+            waves,
+            *(waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j] for i, j in pairs),
+        ]
         return np.concatenate([part.reshape(len(t), -1) for part in parts], axis=1)
 
     def of(self, codes: IntArray) -> FloatArray:
@@ -197,7 +217,9 @@ class VectorDraws(RowDraws, Discrete):
 
         y, m, out = self.numbers(y), self.values.shape[1], np.empty(self.n)
         for i, (draws, y_row) in enumerate(zip(self.values, y, strict=True)):
-            near = np.linalg.norm(np.asarray(draws, dtype=np.float64) - y_row, axis=1).mean()
+            near = np.linalg.norm(
+                np.asarray(draws, dtype=np.float64) - y_row, axis=1
+            ).mean()
             out[i] = near - (pdist(draws).mean() / 2.0 if m > 1 else 0.0)
         return out
 
@@ -214,11 +236,14 @@ class VectorDraws(RowDraws, Discrete):
         d_y = self.values.shape[2]
         pairs = d_y * (d_y - 1) // 2
         ways = d_y + 2 * pairs
-        # Blocks are tests of their own in `adaptive`: a spread must not drown in the noise of a shift.
+        # Blocks are tests of their own in `adaptive`: a spread must not drown in the noise
+        # of a shift.
         ends = np.cumsum([0, ways, ways, (WAVES - 2) * ways, CROSSED**2 * pairs]).tolist()
         names = ("ranks, shift", "ranks, spread", "ranks, shape", "ranks, dependence")
         blocks = (Block(name, *ends[k : k + 2]) for k, name in enumerate(names))
-        return Cells(tuple(blocks), "ranks of its columns and of projections among the draws")
+        return Cells(
+            tuple(blocks), "ranks of its columns and of projections among the draws"
+        )
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self.numbers(y)
@@ -228,24 +253,27 @@ class VectorDraws(RowDraws, Discrete):
         return Residuals(self.scores_by_column(y), outcomes.of(outcomes.observed), outcomes)
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        means, stds = zip(*(self.column(k).mean_std() for k in range(self.values.shape[2])), strict=True)
+        means, stds = zip(
+            *(self.column(k).mean_std() for k in range(self.values.shape[2])), strict=True
+        )
         return np.hstack(means), np.hstack(stds)
 
 
 def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
 
-    The rank of y among its m draws is uniform given x if the model is true, exactly and for any m. With
-    m = 19 it tells little of tails; a hundred lose hardly any power.
+    The rank of y among its m draws is uniform given x if the model is true, exactly and for
+    any m. With m = 19 it tells little of tails; a hundred lose hardly any power.
 
     Parameters
     ----------
     draws : array_like of shape (n, m) or (n, m, d_y)
-        m draws for each of n rows (ensemble members, predictions of bootstrap fits *with noise added*).
-        The array is not copied. An ArviZ ``InferenceData`` or ``DataTree`` with a group
-        ``posterior_predictive`` that has one variable is read as it is.
+        m draws for each of n rows (ensemble members, predictions of bootstrap fits *with
+        noise added*). The array is not copied. An ArviZ ``InferenceData`` or ``DataTree``
+        with a group ``posterior_predictive`` that has one variable is read as it is.
     rng : int, numpy.random.Generator or None
-        Of the random numbers that place y among draws that equal it, and between its neighbours.
+        Of the random numbers that place y among draws that equal it, and between its
+        neighbours.
 
     Examples
     --------
@@ -263,8 +291,14 @@ def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     given = draws if from_arviz is None else from_arviz
     array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
     if array.ndim not in (2, 3) or 0 in array.shape:
-        hint = " One prediction for each row is no draw: pass (mean, std)." if array.ndim == 1 else ""
-        raise ShapeError(f"Draws of n rows have shape (n, m) or (n, m, d_y), got {array.shape}.{hint}")
+        hint = (
+            " One prediction for each row is no draw: pass (mean, std)."
+            if array.ndim == 1
+            else ""
+        )
+        raise ShapeError(
+            f"Draws of n rows have shape (n, m) or (n, m, d_y), got {array.shape}.{hint}"
+        )
     advice = "Draw again, or leave those rows out."
     refuse_rows(~np.isfinite(array), "The draws have NaN or infinite values", advice)
     if array.ndim == 3 and array.shape[2] == 1:
@@ -292,7 +326,9 @@ def predictive(obj: Any) -> AnyArray | None:
     elif not (hasattr(obj, "data_vars") and len(obj.data_vars)):  # no group of draws either
         groups: Any = getattr(obj, "children", None) or getattr(obj, "_groups", ())
         has = f" (it has {', '.join(map(str, groups))})" if groups else ""
-        advice = "In PyMC use pm.sample_posterior_predictive(idata, extend_inferencedata=True)."
+        advice = (
+            "In PyMC use pm.sample_posterior_predictive(idata, extend_inferencedata=True)."
+        )
         raise InputError(f"This {type(obj).__name__} has no group {GROUP}{has}. {advice}")
     names = [str(name) for name in obj.data_vars]
     if len(names) != 1:
@@ -308,6 +344,8 @@ def _draws(array: Any) -> AnyArray:
     rest = [dim for dim in array.dims if dim not in over]
     if not over or len(rest) not in (1, 2):
         got = f"and this array has {', '.join(map(str, array.dims)) or 'none'}"
-        raise ShapeError(f"Draws have the dimensions chain, draw and one or two of y, {got}.")
+        raise ShapeError(
+            f"Draws have the dimensions chain, draw and one or two of y, {got}."
+        )
     values = np.asarray(array.transpose(rest[0], *over, *rest[1:]).values)
     return values.reshape(len(values), -1, *values.shape[1 + len(over) :])

@@ -11,14 +11,23 @@ from scipy import special
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
 from condgof.laws._law import TINY, Law, as_rows, check_levels, log_tail_scores
-from condgof.laws._parameters import Array, ContinuousFamily, Independent, Values, check_positive, family
+from condgof.laws._parameters import (
+    Array,
+    ContinuousFamily,
+    Independent,
+    Values,
+    check_positive,
+    family,
+)
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def mean_distance(z: FloatArray) -> FloatArray:
     """Return E|z + Z| for a standard normal Z."""
-    return np.asarray(z * (2.0 * special.ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z))
+    return np.asarray(
+        z * (2.0 * special.ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z)
+    )
 
 
 def log_of(tail: AnyArray) -> FloatArray:
@@ -33,7 +42,8 @@ class Normal(ContinuousFamily):
     Parameters
     ----------
     mean : number, array (n,) or (n, d_y), or function of x
-        Arrays have one row for each observation (or one row for all); a function returns such an array.
+        Arrays have one row for each observation (or one row for all); a function returns
+        such an array.
     std : as `mean`, optional
         Standard deviation of each coordinate (they are independent).
     cov : array (d_y, d_y) or (n, d_y, d_y), or function of x, optional
@@ -58,7 +68,9 @@ class Normal(ContinuousFamily):
         if self.cov is None:
             return mean, np.array(check_positive(self.std.values(n, (d_y,)), "std"))
         if self.cov.value.ndim == 0:
-            raise ShapeError("cov must be a matrix, got a number. Pass std= for equal variances.")
+            raise ShapeError(
+                "cov must be a matrix, got a number. Pass std= for equal variances."
+            )
         cov = self.cov.values(n, (d_y, d_y))
         skew = np.abs(cov - cov.transpose(0, 2, 1)).max(axis=(1, 2))
         bad = np.flatnonzero(skew > 1e-8 * np.abs(cov).max(axis=(1, 2)))
@@ -83,7 +95,9 @@ class Normal(ContinuousFamily):
     def log_prob(self, y: AnyArray) -> FloatArray:
         z, scale = self._residual(y)
         diagonal = scale if self.cov is None else np.diagonal(scale, axis1=1, axis2=2)
-        return np.asarray(-0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1))
+        return np.asarray(
+            -0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1)
+        )
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         mean, std = self._moments(self._size(y), 1)
@@ -110,7 +124,9 @@ class Normal(ContinuousFamily):
     def sample(self, rng: np.random.Generator) -> FloatArray:
         mean, scale = self.location_scale()
         z = rng.standard_normal(mean.shape)
-        return np.asarray(mean + (scale * z if self.cov is None else (scale @ z[:, :, None])[:, :, 0]))
+        return np.asarray(
+            mean + (scale * z if self.cov is None else (scale @ z[:, :, None])[:, :, 0])
+        )
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         return self._moments(self._size(), self._d_y)
@@ -127,7 +143,9 @@ class Normal(ContinuousFamily):
 
 
 def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=np.float64)
+    return np.asarray(
+        np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=np.float64
+    )
 
 
 def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
@@ -147,8 +165,13 @@ def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
     """
     law = Normal(mean, std, cov=cov)
     if law.rows is None and not law._callable and np.ndim(mean) == 0:
-        advice = "Pass arrays of n rows, or use condgof.models.Normal for the same law at every x."
-        raise InputTypeError(f"mean and std are single numbers, which say nothing of rows. {advice}")
+        advice = (
+            "Pass arrays of n rows, or use condgof.models.Normal for the same law at"
+            " every x."
+        )
+        raise InputTypeError(
+            f"mean and std are single numbers, which say nothing of rows. {advice}"
+        )
     return law
 
 
@@ -228,7 +251,9 @@ class NormalMixture(ContinuousFamily):
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         weights, means, stds = self.parts(self._size(y), 1)
         z = (y[:, None, :] - means) / stds
-        return np.asarray((weights[:, :, None] * special.ndtr(-z if upper else z)).sum(axis=1))
+        return np.asarray(
+            (weights[:, :, None] * special.ndtr(-z if upper else z)).sum(axis=1)
+        )
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)), A: E|m + sZ|."""
@@ -244,8 +269,8 @@ class NormalMixture(ContinuousFamily):
     def normal_scores(self, y: AnyArray) -> FloatArray:
         z, parts = self._placed(y)
         log_weights, u = safe_log(parts.weights), np.empty((len(z), z.shape[2]))
-        # Given the coordinates before it, a coordinate is again a mixture: its weights are multiplied by
-        # the components' densities of those coordinates.
+        # Given the coordinates before it, a coordinate is again a mixture: its weights are
+        # multiplied by the components' densities of those coordinates.
         for k in range(z.shape[2]):
             u[:, k] = _scores(log_weights, z[:, :, k])
             log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(parts.stds[:, :, k])
@@ -281,7 +306,9 @@ class NormalMixture(ContinuousFamily):
         return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self.turned(rng.random((self._size(), 1)), rng.standard_normal((self._size(), self._d_y)))
+        return self.turned(
+            rng.random((self._size(), 1)), rng.standard_normal((self._size(), self._d_y))
+        )
 
     def turned(self, uniform: FloatArray, normal: FloatArray) -> FloatArray:
         """Turn uniform (n, 1) and standard normal (n, d_y) numbers into one draw a row, (n, d_y)."""
@@ -298,7 +325,9 @@ def safe_log(weights: FloatArray) -> FloatArray:
 
 def _scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
     """Return normal scores of mixtures, whose components are along the second axis."""
-    tails = (special.logsumexp(log_weights + special.log_ndtr(part), axis=1) for part in (z, -z))
+    tails = (
+        special.logsumexp(log_weights + special.log_ndtr(part), axis=1) for part in (z, -z)
+    )
     return log_tail_scores(*tails)
 
 
@@ -333,12 +362,18 @@ class Gamma(_Positive):
 
     EITHER, DRAW = ("scale", "rate"), "gamma"
 
-    def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, shape: Array, scale: Array, loc: Array
+    ) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        log_density = special.xlogy(shape - 1.0, z) - z - special.gammaln(shape) - np.log(scale)
+        log_density = (
+            special.xlogy(shape - 1.0, z) - z - special.gammaln(shape) - np.log(scale)
+        )
         return log_density, (shape - 1.0) / (y - loc) - 1.0 / scale
 
-    def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, shape: Array, scale: Array, loc: Array
+    ) -> tuple[Array, Array]:
         z = (y - loc) / scale
         return log_of(special.gammainc(shape, z)), log_of(special.gammaincc(shape, z))
 
@@ -347,8 +382,12 @@ class Gamma(_Positive):
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
-        this, other = (2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0))
-        return np.asarray(scale * (z * this - shape * other - np.exp(-special.betaln(0.5, shape))))
+        this, other = (
+            2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0)
+        )
+        return np.asarray(
+            scale * (z * this - shape * other - np.exp(-special.betaln(0.5, shape)))
+        )
 
 
 @family
@@ -372,18 +411,27 @@ class Weibull(_Positive):
         shape, scale, loc = p
         return np.asarray(loc + scale * rng.weibull(shape))
 
-    def _density(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, shape: Array, scale: Array, loc: Array
+    ) -> tuple[Array, Array]:
         z = (y - loc) / scale
         log_density = np.log(shape / scale) + special.xlogy(shape - 1.0, z) - z**shape
         return log_density, (shape - 1.0 - shape * z**shape) / (y - loc)
 
-    def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, shape: Array, scale: Array, loc: Array
+    ) -> tuple[Array, Array]:
         hazard = ((y - loc) / scale) ** shape
         return log_of(-np.expm1(-hazard)), -hazard
 
     def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        first, second = special.gammaln(1.0 + 1.0 / shape), special.gammaln(1.0 + 2.0 / shape)
-        return loc + scale * np.exp(first), scale * np.sqrt(np.exp(second) - np.exp(2.0 * first))
+        first, second = (
+            special.gammaln(1.0 + 1.0 / shape),
+            special.gammaln(1.0 + 2.0 / shape),
+        )
+        return loc + scale * np.exp(first), scale * np.sqrt(
+            np.exp(second) - np.exp(2.0 * first)
+        )
 
 
 @family
@@ -420,13 +468,17 @@ class LogNormal(_Positive):
 
     DRAW = "lognormal"
 
-    def _density(self, y: Array, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, mu: Array, sigma: Array, loc: Array
+    ) -> tuple[Array, Array]:
         log = np.log(y - loc)
         z = (log - mu) / sigma
         log_density = -0.5 * (z * z + LOG_2PI) - np.log(sigma) - log
         return log_density, -(1.0 + (log - mu) / sigma**2) / (y - loc)
 
-    def _log_tails(self, y: Array, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, mu: Array, sigma: Array, loc: Array
+    ) -> tuple[Array, Array]:
         z = (np.log(y - loc) - mu) / sigma
         return np.asarray(special.log_ndtr(z)), np.asarray(special.log_ndtr(-z))
 
@@ -463,13 +515,17 @@ class InverseGaussian(_Positive):
 
     DRAW = "wald"
 
-    def _density(self, y: Array, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, mean: Array, shape: Array, loc: Array
+    ) -> tuple[Array, Array]:
         t = y - loc
         squared = shape * (t - mean) ** 2 / (mean**2 * t)
         log_density = 0.5 * (np.log(shape) - LOG_2PI - 3.0 * np.log(t) - squared)
         return log_density, -1.5 / t - 0.5 * shape / mean**2 + 0.5 * shape / t**2
 
-    def _log_tails(self, y: Array, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, mean: Array, shape: Array, loc: Array
+    ) -> tuple[Array, Array]:
         """F = Φ(a) + exp(2 shape/mean) Φ(b) with a, b = √(shape/t) (±t/mean − 1), t = y − loc."""
         t = y - loc
         root = np.sqrt(shape / t)
@@ -477,7 +533,9 @@ class InverseGaussian(_Positive):
         first, second = special.log_ndtr(-a), 2.0 * shape / mean + special.log_ndtr(b)
         # The upper tail is a difference: e^second is below e^first, and both may be tiny.
         gap = np.minimum(second - first, -np.finfo(np.float64).eps)
-        return np.minimum(np.logaddexp(special.log_ndtr(a), second), 0.0), first + np.log(-np.expm1(gap))
+        return np.minimum(np.logaddexp(special.log_ndtr(a), second), 0.0), first + np.log(
+            -np.expm1(gap)
+        )
 
     def _moments(self, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
         return loc + mean, np.sqrt(mean**3 / shape)
@@ -506,17 +564,25 @@ class Beta(Independent):
     def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
         return p[-2], p[-1]
 
-    def _density(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, a: Array, b: Array, low: Array, high: Array
+    ) -> tuple[Array, Array]:
         width = high - low
-        powers = special.xlogy(a - 1.0, (y - low) / width) + special.xlogy(b - 1.0, (high - y) / width)
+        powers = special.xlogy(a - 1.0, (y - low) / width) + special.xlogy(
+            b - 1.0, (high - y) / width
+        )
         log_density = powers - special.betaln(a, b) - np.log(width)
         return log_density, (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
 
-    def _log_tails(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, a: Array, b: Array, low: Array, high: Array
+    ) -> tuple[Array, Array]:
         below, above = (y - low) / (high - low), (high - y) / (high - low)
         return log_of(special.betainc(a, b, below)), log_of(special.betainc(b, a, above))
 
-    def _draw(self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array) -> Array:
+    def _draw(
+        self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array
+    ) -> Array:
         return low + (high - low) * rng.beta(a, b)
 
     def _moments(self, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -525,8 +591,12 @@ class Beta(Independent):
 
     def _crps(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
         v = (y - low) / (high - low)
-        this, other = (2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0))
-        apart = 2.0 * np.exp(special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)) / a
+        this, other = (
+            2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0)
+        )
+        apart = (
+            2.0 * np.exp(special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)) / a
+        )
         return np.asarray((high - low) * (v * this - a / (a + b) * (other + apart)))
 
 
@@ -534,7 +604,8 @@ class Beta(Independent):
 class Uniform(Beta):
     """Uniform model on (low(x), high(x)): a Beta of shapes 1 and 1.
 
-    Its score is 0; the Stein tests see it on the logit scale, where it is that of a logistic density.
+    Its score is 0; the Stein tests see it on the logit scale, where it is that of a
+    logistic density.
 
     Examples
     --------
@@ -545,7 +616,9 @@ class Uniform(Beta):
     a: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
     b: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
 
-    def _draw(self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array) -> Array:
+    def _draw(
+        self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array
+    ) -> Array:
         return rng.uniform(low, high)
 
 
@@ -563,13 +636,21 @@ class StudentT(Independent):
     loc: Any = 0.0
     scale: Any = 1.0
 
-    def _density(self, y: Array, df: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    def _density(
+        self, y: Array, df: Array, loc: Array, scale: Array
+    ) -> tuple[Array, Array]:
         z = (y - loc) / scale
-        constant = special.gammaln(0.5 * (df + 1)) - special.gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
+        constant = (
+            special.gammaln(0.5 * (df + 1))
+            - special.gammaln(0.5 * df)
+            - 0.5 * np.log(df * np.pi)
+        )
         log_density = constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df)
         return log_density, -(df + 1.0) * z / ((df + z * z) * scale)
 
-    def _log_tails(self, y: Array, df: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    def _log_tails(
+        self, y: Array, df: Array, loc: Array, scale: Array
+    ) -> tuple[Array, Array]:
         z = (y - loc) / scale
         return log_of(special.stdtr(df, z)), log_of(special.stdtr(df, -z))
 
@@ -586,14 +667,17 @@ class StudentT(Independent):
         return np.array(loc), np.array(scale)
 
     def crps(self, y: AnyArray) -> Array:
-        # With df ≤ 1 there is no mean, and the closed form is ∞ − ∞ though the score is finite.
+        # With df ≤ 1 there is no mean, and the closed form is ∞ − ∞ though the score is
+        # finite.
         has_mean = bool((self._at(self._size(as_rows(y)), self._d_y)[0] > 1.0).all())
         return super().crps(y) if has_mean else Law.crps(self, y)
 
     def _crps(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
         z = (y - loc) / scale
         density = np.exp(self._log_density(z, df, np.zeros(1), np.ones(1)))
-        apart = np.sqrt(df) * np.exp(special.betaln(0.5, df - 0.5) - 2.0 * special.betaln(0.5, 0.5 * df))
+        apart = np.sqrt(df) * np.exp(
+            special.betaln(0.5, df - 0.5) - 2.0 * special.betaln(0.5, 0.5 * df)
+        )
         tails = 2.0 * (density * (df + z * z) - apart) / (df - 1.0)
         return np.asarray(scale * (z * (2.0 * special.stdtr(df, z) - 1.0) + tails))
 

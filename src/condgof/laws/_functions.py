@@ -22,7 +22,17 @@ from condgof.errors import (
     refuse_rows,
     users_code,
 )
-from condgof.laws._law import AtRows, ByRow, Declared, Law, Model, ModelLike, as_rows, indexed, one_each
+from condgof.laws._law import (
+    AtRows,
+    ByRow,
+    Declared,
+    Law,
+    Model,
+    ModelLike,
+    as_rows,
+    indexed,
+    one_each,
+)
 from condgof.laws._line import Bounds, Line, with_support
 from condgof.sample import as_numbers, fresh, is_lazy
 
@@ -52,7 +62,8 @@ class FunctionOfRows(AtRows):
     ends: tuple[AnyArray, AnyArray] | None = None
 
     def _called(self, y: AnyArray) -> Any:
-        # Fresh copies: a function that works in place must not move the rows for the next call.
+        # Fresh copies: a function that works in place must not move the rows for the next
+        # call.
         return call_density(self.function, fresh(self._checked(y)), fresh(self.x))
 
 
@@ -75,15 +86,24 @@ class NumericalScore(Law):
     def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the scores and an estimate of their absolute errors, (n, d_y) each, or refuse them."""
         y = np.asarray(y)
-        check_finite(self.log_prob(y), "log p(y|x)", "Is the density 0 at those rows? Check the model.")
+        check_finite(
+            self.log_prob(y),
+            "log p(y|x)",
+            "Is the density 0 at those rows? Check the model.",
+        )
         rows = as_rows(y)
-        # On the whole line no step can leave the support, and near a bound the score is a few units.
+        # On the whole line no step can leave the support, and near a bound the score is a
+        # few units.
         line = Line.of(self.support, *rows.shape)
 
         def moved_log_prob(at: FloatArray) -> FloatArray:
-            return self.log_prob((at if line is None else line.backward(at)).reshape(y.shape))
+            return self.log_prob(
+                (at if line is None else line.backward(at)).reshape(y.shape)
+            )
 
-        scores, errors = differentiate(moved_log_prob, rows if line is None else line.forward(rows))
+        scores, errors = differentiate(
+            moved_log_prob, rows if line is None else line.forward(rows)
+        )
         if not scores.any() and not self._is_uniform(y, line):
             refuse_flat("is flat at every row")
         # The median, because an outlier's score must not excuse errors of the other rows.
@@ -95,8 +115,9 @@ class NumericalScore(Law):
         refuse_rows(
             errors > self.tolerance * size,
             "The numerical derivative of the log-density is not accurate",
-            f"The estimated relative error is up to {worst:.1e}, allowed {self.tolerance:.1e}. Give the "
-            "score itself (condgof.from_score), or compute log_prob in double precision.",
+            f"The estimated relative error is up to {worst:.1e}, allowed"
+            f" {self.tolerance:.1e}. Give the score itself (condgof.from_score), or compute"
+            " log_prob in double precision.",
             DerivativeError,
         )
         slope = 1.0 if line is None else line.slope(rows)
@@ -106,16 +127,22 @@ class NumericalScore(Law):
         """Whether a density that is flat at all observations is so everywhere on its support."""
         if line is None or not np.isfinite(line.high - line.low).all():
             return False
-        places = (line.backward(np.full(line.low.shape, t)) for t in (-5.0, -1.0, 0.0, 1.0, 5.0))
-        return all(np.allclose(self.log_prob(at.reshape(y.shape)), self.log_prob(y)) for at in places)
+        places = (
+            line.backward(np.full(line.low.shape, t)) for t in (-5.0, -1.0, 0.0, 1.0, 5.0)
+        )
+        return all(
+            np.allclose(self.log_prob(at.reshape(y.shape)), self.log_prob(y))
+            for at in places
+        )
 
 
 def refuse_flat(why: str) -> NoReturn:
     """Refuse a density whose score is 0 everywhere, or that y does not enter."""
     raise DerivativeError(
-        f"The log-density {why}, so its score says nothing. A piecewise constant one (a histogram) goes "
-        "to condgof.from_bins, one with a CDF to condgof.adaptive(..., standardize='cdf'). (A smooth "
-        "density gets here when its gradient is cut: by no_grad, detach or NumPy inside the model.)"
+        f"The log-density {why}, so its score says nothing. A piecewise constant one (a"
+        " histogram) goes to condgof.from_bins, one with a CDF to condgof.adaptive(...,"
+        " standardize='cdf'). (A smooth density gets here when its gradient is cut: by"
+        " no_grad, detach or NumPy inside the model.)"
     )
 
 
@@ -155,7 +182,9 @@ def from_scores(scores: Any, *, support: object = None) -> Scores:
     return indexed(Scores(values=array, ends=ends), scores)
 
 
-def _law(kind: Callable[..., Law], function: object, bounds: Bounds | None, x: TableLike, n: int) -> Law:
+def _law(
+    kind: Callable[..., Law], function: object, bounds: Bounds | None, x: TableLike, n: int
+) -> Law:
     return kind(function, x, n, None if bounds is None else bounds.at(x, n))
 
 
@@ -165,12 +194,13 @@ def from_score(function: Callable[..., Any], *, support: object = None) -> Model
     Parameters
     ----------
     function : callable
-        f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. Parameters named x and y are
-        passed by name. For the unconditional tests it may be a function of y alone.
+        f(y, x) → ∇_y log p(y|x) of shape (n, d_y), or (n,) when d_y = 1. Parameters named x
+        and y are passed by name. For the unconditional tests it may be a function of y
+        alone.
     support : pair, optional
-        The open interval (low, high) that y lives in, such as (0, inf): numbers or functions of x, None
-        for no bound. The tests then compare y on a scale where it is unbounded; `function` stays that
-        of y itself.
+        The open interval (low, high) that y lives in, such as (0, inf): numbers or
+        functions of x, None for no bound. The tests then compare y on a scale where it is
+        unbounded; `function` stays that of y itself.
 
     Examples
     --------
@@ -180,7 +210,9 @@ def from_score(function: Callable[..., Any], *, support: object = None) -> Model
     """
     bounds = None if support is None else Bounds.of(support)
     checked = check_callable(function, "from_score")
-    return Model(partial(_law, ScoreFunction, checked, bounds), "ScoreFunction", conditional=False)
+    return Model(
+        partial(_law, ScoreFunction, checked, bounds), "ScoreFunction", conditional=False
+    )
 
 
 def from_log_prob(
@@ -195,17 +227,19 @@ def from_log_prob(
     Parameters
     ----------
     function : callable
-        f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by name
-        when its parameters are named x and y.
+        f(y, x) → log p(y|x) of shape (n,), up to a constant that may depend on x. Called by
+        name when its parameters are named x and y.
     backend : {"numpy", "torch", "jax"}
-        What it works on and how it is differentiated: "numpy" by differences, extrapolated to step 0,
-        "torch" and "jax" automatically (a JAX function may also be that of a single row).
+        What it works on and how it is differentiated: "numpy" by differences, extrapolated
+        to step 0, "torch" and "jax" automatically (a JAX function may also be that of a
+        single row).
     tolerance : float
         The largest relative error of the derivative that is accepted ("numpy" only).
     support : pair or "counts", optional
-        The open interval (low, high) that y lives in, as in `from_score`; `function` is never called
-        outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the log of its probability, −inf
-        beyond the largest count if there is one; see `from_ratio` for how it is tested.
+        The open interval (low, high) that y lives in, as in `from_score`; `function` is
+        never called outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the
+        log of its probability, −inf beyond the largest count if there is one; see
+        `from_ratio` for how it is tested.
 
     Notes
     -----
@@ -230,13 +264,19 @@ def from_log_prob(
         from condgof.laws._ratio import FromLogPmf
 
         model = from_log_prob(function, backend=backend, tolerance=tolerance)
-        return Model(lambda x, n: FromLogPmf(model(x, n)), FromLogPmf.name, conditional=False)
+        return Model(
+            lambda x, n: FromLogPmf(model(x, n)), FromLogPmf.name, conditional=False
+        )
     bounds = None if support is None else Bounds.of(support)
     if backend == "numpy":
         kind = partial(LogDensity, tolerance=tolerance)
         return Model(partial(_law, kind, checked, bounds), "LogDensity", conditional=False)
     model = import_module(f"condgof.laws._{backend}").from_density(checked)
-    return model if bounds is None else with_support(model, bounds.low.value, bounds.high.value)
+    return (
+        model
+        if bounds is None
+        else with_support(model, bounds.low.value, bounds.high.value)
+    )
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -254,27 +294,41 @@ def _single(signature: inspect.Signature) -> list[inspect.Parameter]:
 def check_callable(function: Any, maker: str) -> Callable[..., Any]:
     """Refuse what is not a function of y and x, or needs more than these."""
     if not callable(function):
-        raise InputTypeError(f"{maker} takes a function f(y, x), got {type(function).__name__}.")
+        raise InputTypeError(
+            f"{maker} takes a function f(y, x), got {type(function).__name__}."
+        )
     signature = signature_of(function)
-    required = [p.name for p in _single(signature) if p.default is p.empty] if signature else []
+    required = (
+        [p.name for p in _single(signature) if p.default is p.empty] if signature else []
+    )
     if (signature and not signature.parameters) or len(required) > 2:
-        needs = f"{maker} takes a function f(y, x), and this one needs {len(required)} arguments"
-        raise InputTypeError(f"{needs}. Bind others first, with functools.partial or a lambda.")
+        needs = (
+            f"{maker} takes a function f(y, x), and this one needs {len(required)}"
+            " arguments"
+        )
+        raise InputTypeError(
+            f"{needs}. Bind others first, with functools.partial or a lambda."
+        )
     return function  # type: ignore[no-any-return]
 
 
-def arguments(function: Callable[..., Any], **given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments(
+    function: Callable[..., Any], **given: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return what to call a user's function with, so that x and y cannot be swapped silently.
 
-    A parameter named x or y (or X, Y) gets what its name says, others get what is left, in this order;
-    an rng goes to a parameter of that name only. What cannot be called so is a TypeError.
+    A parameter named x or y (or X, Y) gets what its name says, others get what is left, in
+    this order; an rng goes to a parameter of that name only. What cannot be called so is a
+    TypeError.
     """
     signature = signature_of(function)
     if signature is None or "rng" not in signature.parameters:
         given.pop("rng", None)
     if signature is None:
         return tuple(given.values()), {}
-    left = [name for name in given if name not in {p.name.lower() for p in _single(signature)}]
+    left = [
+        name for name in given if name not in {p.name.lower() for p in _single(signature)}
+    ]
     named = OrderedDict[str, Any]()
     for p in signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -310,12 +364,14 @@ def differentiate(
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient (n, d) at y of a row-wise function (n, d) → (n,), and its estimated absolute error.
 
-    Differences are extrapolated to step 0 (Richardson), and each row keeps the entry that differs least
-    from its neighbours (Ridders): that difference is the error, infinite where nothing was finite.
+    Differences are extrapolated to step 0 (Richardson), and each row keeps the entry that
+    differs least from its neighbours (Ridders): that difference is the error, infinite
+    where nothing was finite.
     """
     best, best_error = np.zeros(y.shape), np.full(y.shape, np.inf)
     for c in range(y.shape[1]):
-        # The spread by quartiles: a single outlier must not blow up the steps of all other rows.
+        # The spread by quartiles: a single outlier must not blow up the steps of all other
+        # rows.
         low, high = np.quantile(y[:, c], [0.25, 0.75])
         step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
         previous: list[FloatArray] = []
@@ -325,16 +381,26 @@ def differentiate(
             down[:, c] -= step
             # What was really added, after rounding, is what the difference is divided by.
             apart = up[:, c] - down[:, c]
-            with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
+            with np.errstate(
+                invalid="ignore", over="ignore"
+            ):  # a step may leave the support
                 upper, lower = function(up), function(down)
-                rounding = np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+                rounding = (
+                    np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+                )
                 row = [(upper - lower) / apart]
                 for k, coarser in enumerate(previous):
                     factor = SHRINK ** (2 * (k + 1))
                     row.append((factor * row[k] - coarser) / (factor - 1.0))
-                    error = np.fmax(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser))
-                    error += rounding  # entries may agree by chance to more digits than they have
+                    error = np.fmax(
+                        np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser)
+                    )
+                    # entries may agree by chance to more digits than they have
+                    error += rounding
                     better = error < best_error[:, c]
-                    best[better, c], best_error[better, c] = row[k + 1][better], error[better]
+                    best[better, c], best_error[better, c] = (
+                        row[k + 1][better],
+                        error[better],
+                    )
             previous, step = row, step / SHRINK
     return best, best_error

@@ -11,13 +11,27 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, TableLike
-from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError, require
-from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles, is_discrete, rebuilt
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    UnsupportedModelError,
+    require,
+)
+from condgof.laws._distribution import (
+    Network,
+    TensorLaw,
+    check_rowwise,
+    doubles,
+    is_discrete,
+    rebuilt,
+)
 from condgof.laws._functions import call_density
 from condgof.laws._law import Law, Model
 from condgof.laws._library import comes_from
 
-#: The smallest number of rows that is compiled; on how many it is tried if a function is one of rows.
+#: The smallest number of rows that is compiled; on how many it is tried if a function is
+#: one of rows.
 LEAST, TRIED = 16, 3
 jax_module = partial(require, "jax", "jax", "A JAX model")
 
@@ -29,7 +43,8 @@ class JaxNetwork(Network):
     LIBRARY = "JAX"
     #: Whether `make` or `density` is a function of one row; None: tried.
     per_row: bool | None = None
-    #: What is made once for a model and its copies, such as compiled functions; never pickled.
+    #: What is made once for a model and its copies, such as compiled functions; never
+    #: pickled.
     kept: dict[Any, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -46,17 +61,28 @@ class JaxNetwork(Network):
         return replace(self, per_row=x is not None and self._makes_rows(self.make, x))
 
     def law(self, x: TableLike, n: int) -> Law:
-        given, dist = self.given(x), None  # of some objects only the log-density can be mapped over rows
+        given, dist = (
+            self.given(x),
+            None,
+        )  # of some objects only the log-density can be mapped over rows
         if self.make is not None and self.per_row is False:
             dist = self.make(given)
-        elif self.make is not None and self.per_row and comes_from(self.make(given[0]), "numpyro"):
+        elif (
+            self.make is not None
+            and self.per_row
+            and comes_from(self.make(given[0]), "numpyro")
+        ):
             with suppress(UnsupportedModelError):  # made anew it has the rows as its batch
-                dist = rebuilt(jax_module().vmap(self.make)(given), lambda value, by_row: value)
+                dist = rebuilt(
+                    jax_module().vmap(self.make)(given), lambda value, by_row: value
+                )
         return TensorLaw(self, None, x, n) if dist is None else self.law_of(dist, x, n)
 
     def _makes_rows(self, make: Callable[[Any], Any], x: AnyArray) -> bool | None:
         """Whether `make` takes one row; None when only y could tell."""
-        few = x[np.arange(2 + np.prod(x.shape[1:], dtype=int)) % len(x)]  # as many as nothing else
+        few = x[
+            np.arange(2 + np.prod(x.shape[1:], dtype=int)) % len(x)
+        ]  # as many as nothing else
         try:
             dist = make(self.native(few))
         except Exception:  # whatever a function raises on shapes that it is not made for
@@ -82,14 +108,23 @@ class JaxNetwork(Network):
         for per_row in (True, False):
             try:
                 values[per_row] = doubles(self._values(y, x, per_row))
-            except Exception as error:  # whatever a function raises on shapes that it is not made for
+            except (
+                Exception
+            ) as error:  # whatever a function raises on shapes that it is not made for
                 failed = error
         if not values:
             raise failed  # that of all rows at once
         # Indexing the first row in place of the first column must not go unnoticed.
-        if len(values) == 2 and not np.allclose(values[False], values[True], 1e-3, 1e-3, equal_nan=True):
-            meant = "Say which is meant: from_jax(f, per_row=True) or False, or wrap it in jax.vmap"
-            raise InputError(f"The model takes one row and many, and the two disagree. {meant}.")
+        if len(values) == 2 and not np.allclose(
+            values[False], values[True], 1e-3, 1e-3, equal_nan=True
+        ):
+            meant = (
+                "Say which is meant: from_jax(f, per_row=True) or False, or wrap it in"
+                " jax.vmap"
+            )
+            raise InputError(
+                f"The model takes one row and many, and the two disagree. {meant}."
+            )
         return False not in values
 
     def _values(self, y: Any, x: Any, per_row: bool) -> Any:
@@ -113,7 +148,9 @@ class JaxNetwork(Network):
         if sum(size != 1 for size in shape) > 1 or int(np.prod(shape)) != y.size:
             got = f"{type(dist).__name__} with batch and event shape {shape} for one row"
             raise ShapeError(f"The model returned {got}, and y has {y.size} columns.")
-        return dist.log_prob(y.reshape(shape).astype(int if is_discrete(dist) else y.dtype)).sum()
+        return dist.log_prob(
+            y.reshape(shape).astype(int if is_discrete(dist) else y.dtype)
+        ).sum()
 
     def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
         n, jax = len(y), jax_module()
@@ -124,10 +161,13 @@ class JaxNetwork(Network):
 
         if "compiled" not in self.kept:
             self.kept["compiled"] = jax.jit(jax.grad(total, has_aux=True), static_argnums=2)
-        # To a power of two, by repeating the last row: every new shape would be compiled anew.
+        # To a power of two, by repeating the last row: every new shape would be compiled
+        # anew.
         padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
         given = None if law.x is None else self.given(law.x[padded])
-        both = self.kept["compiled"](self.native(y[padded]), given, self.takes_rows(y, law.x))
+        both = self.kept["compiled"](
+            self.native(y[padded]), given, self.takes_rows(y, law.x)
+        )
         return [doubles(part)[:n] for part in both]
 
     def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
@@ -147,21 +187,22 @@ def from_jax(
 ) -> Law | Model:
     """Model from JAX: a function that returns a distribution, or a distribution.
 
-    Scores come from closed forms where there is one here, else from ``jax.grad``, compiled, batch by
-    batch, in the precision that JAX is set to. As with ``jax.jit``, values that a function reads from
-    outside are those of its first call: make a new model after training on. A log-density goes to
-    ``cg.from_log_prob(f, backend="jax")``.
+    Scores come from closed forms where there is one here, else from ``jax.grad``, compiled,
+    batch by batch, in the precision that JAX is set to. As with ``jax.jit``, values that a
+    function reads from outside are those of its first call: make a new model after training
+    on. A log-density goes to ``cg.from_log_prob(f, backend="jax")``.
 
     Parameters
     ----------
     model : callable or distribution
-        What is called with x and returns the distribution of y given x: of NumPyro, or any object with
-        ``log_prob(y)``. It may take all rows at once, x in the shape that is tested, or one row. A
-        FlowJAX distribution is taken as it is, with x as its condition; one of NumPyro is the law of its
-        n rows, or of any number where it has no batch.
+        What is called with x and returns the distribution of y given x: of NumPyro, or any
+        object with ``log_prob(y)``. It may take all rows at once, x in the shape that is
+        tested, or one row. A FlowJAX distribution is taken as it is, with x as its
+        condition; one of NumPyro is the law of its n rows, or of any number where it has no
+        batch.
     per_row, batch_size : bool or None, int
-        Whether `model` takes one row or all of them, by default both are tried on a few rows; rows
-        evaluated at a time, with which memory grows and results do not change.
+        Whether `model` takes one row or all of them, by default both are tried on a few
+        rows; rows evaluated at a time, with which memory grows and results do not change.
 
     Examples
     --------
@@ -181,7 +222,9 @@ def from_jax(
         return replace(network, per_row=False).of_rows(model)
     if not callable(model):
         advice = "A log-density goes to condgof.from_log_prob(f, backend='jax')."
-        raise InputTypeError(f"from_jax takes a function x → distribution, got {kind}. {advice}")
+        raise InputTypeError(
+            f"from_jax takes a function x → distribution, got {kind}. {advice}"
+        )
     return network.model(make=model)
 
 

@@ -41,7 +41,8 @@ class CellsOfY(ByRow, Discrete):
     #: From y to its cells, (n,).
     codes: ClassVar[Callable[..., IntArray]]
 
-    #: The probabilities of the cells, (K,), their names, and what the law says of y, a statement each.
+    #: The probabilities of the cells, (K,), their names, and what the law says of y, a
+    #: statement each.
     shares: FloatArray
     names: tuple[str, ...]
     events: tuple[Event, ...]
@@ -70,7 +71,8 @@ class Quantiles(CellsOfY):
 
     values: AnyArray
     levels: FloatArray
-    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids` (n,).
+    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids`
+    #: (n,).
     seed: int
     ids: IntArray
 
@@ -78,10 +80,12 @@ class Quantiles(CellsOfY):
         values, y = alike(self.values, self.numbers(y)[:, None])
         below, upto = (values < y).sum(axis=1), (values <= y).sum(axis=1)
         tied = np.flatnonzero(upto - below > 1)
-        # Several quantiles equal y (a law with atoms): one of the cells that end there, at random in
-        # proportion to their probabilities.
+        # Several quantiles equal y (a law with atoms): one of the cells that end there, at
+        # random in proportion to their probabilities.
         sums, first, last = np.cumsum([0.0, *self.shares]), below[tied], upto[tied] - 1
-        at = sums[first] + (sums[last + 1] - sums[first]) * row_uniforms(self.seed, self.ids[tied])
+        at = sums[first] + (sums[last + 1] - sums[first]) * row_uniforms(
+            self.seed, self.ids[tied]
+        )
         below[tied] = np.clip(np.searchsorted(sums, at, side="right") - 1, first, last)
         return np.asarray(below, dtype=np.int64)
 
@@ -122,12 +126,19 @@ class Intervals(CellsOfY):
         """Return the mean over intervals of width + 2/(1 − coverage)·(distance of y), (n,)."""
         y = self.numbers(y)[:, None]
         outside = np.maximum(self.low - y, 0.0) + np.maximum(y - self.high, 0.0)
-        return np.asarray((self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1))
+        return np.asarray(
+            (self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1)
+        )
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return middle and half-width of the outermost finite interval, (n, 1) each."""
-        low, high = (np.asarray(end[:, -1:], dtype=np.float64) for end in (self.low, self.high))
-        low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
+        low, high = (
+            np.asarray(end[:, -1:], dtype=np.float64) for end in (self.low, self.high)
+        )
+        low, high = (
+            np.where(np.isfinite(low), low, high),
+            np.where(np.isfinite(high), high, low),
+        )
         low, high = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
         least = 1e-9 * (1.0 + np.maximum(np.abs(low), np.abs(high)))
         return 0.5 * (low + high), np.maximum(0.5 * (high - low), least)
@@ -136,19 +147,19 @@ class Intervals(CellsOfY):
 def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Quantiles:
     """Law from predicted quantiles.
 
-    The cell of y among its quantiles is an ordered class whose probability the levels tell. Nothing is
-    interpolated, and no tail is invented.
+    The cell of y among its quantiles is an ordered class whose probability the levels tell.
+    Nothing is interpolated, and no tail is invented.
 
     Parameters
     ----------
     quantiles : array_like of shape (n, K), or (n,) for one level
-        Predicted quantiles, one row for each observation. Rows in which they cross are sorted, and a
-        note says so.
+        Predicted quantiles, one row for each observation. Rows in which they cross are
+        sorted, and a note says so.
     levels : array_like of shape (K,)
         Their levels, increasing, between 0 and 1.
     rng : int, numpy.random.Generator or None
-        Where several quantiles of a row are equal and y equals them, the cell is drawn; the same rng
-        gives the same cells.
+        Where several quantiles of a row are equal and y equals them, the cell is drawn; the
+        same rng gives the same cells.
 
     Examples
     --------
@@ -175,14 +186,18 @@ def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Qu
     held = np.sort(array, axis=1), at, Seed.of(rng).value, np.arange(len(array))
     law = indexed(Quantiles(shares, cells, tuple(events), *held), quantiles)
     crossed = int(falls.any(axis=1).sum())
-    note = f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted there"
+    note = (
+        f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted"
+        " there"
+    )
     return law.noted(note) if crossed else law
 
 
 def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> Intervals:
     """Law from prediction intervals: conformal ones, or any others with a stated coverage.
 
-    What is tested is whether y lies inside with that probability *given x*, not only on average.
+    What is tested is whether y lies inside with that probability *given x*, not only on
+    average.
 
     Parameters
     ----------
@@ -205,11 +220,15 @@ def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> I
     low = _table(low, "low", len(share), "coverages", finite=False)
     high = _table(high, "high", len(share), "coverages", finite=False)
     if low.shape != high.shape:
-        raise ShapeError(f"low has shape {low.shape} and high {high.shape}: they must agree.")
+        raise ShapeError(
+            f"low has shape {low.shape} and high {high.shape}: they must agree."
+        )
     refuse_rows(low > high, "low is above high", "Exchange them there.")
     advice = "Nested intervals go from the smallest to the largest."
     crossed = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0)
-    refuse_rows(crossed, "an interval of larger coverage does not hold the smaller one", advice)
+    refuse_rows(
+        crossed, "an interval of larger coverage does not hold the smaller one", advice
+    )
     names = [f"{100 * c:g}%" for c in share]
     between = (f"between {a} and {b}" for a, b in pairwise(names))
     cells = (f"inside {names[0]}", *between, f"outside {names[-1]}")
@@ -237,8 +256,9 @@ def from_pit(u: TableLike) -> Pit:
     Parameters
     ----------
     u : array_like of shape (n,), or (n, d_y) for Rosenblatt's sequence
-        Uniform on (0, 1) and independent of x if the model is true. For a discrete y take the
-        randomised PIT. Each of several columns is that of y given x *and the columns before it*.
+        Uniform on (0, 1) and independent of x if the model is true. For a discrete y take
+        the randomised PIT. Each of several columns is that of y given x *and the columns
+        before it*.
 
     Examples
     --------
@@ -253,7 +273,9 @@ def from_pit(u: TableLike) -> Pit:
         raise ShapeError(f"PITs must have shape (n,) or (n, d_y), got {array.shape}.")
     check_finite(array, "u", "Check the model there.")
     advice = "Normal scores become PITs by scipy.special.ndtr."
-    refuse_rows((array < 0) | (array > 1), "A PIT lies between 0 and 1, and u does not", advice)
+    refuse_rows(
+        (array < 0) | (array > 1), "A PIT lies between 0 and 1, and u does not", advice
+    )
     return indexed(Pit(as_rows(array)), u)
 
 
@@ -262,7 +284,9 @@ class Histograms(ByRow):
     """A histogram in each row: a density that is constant between edges; see `from_bins`."""
 
     EACH = ("edges", "probabilities")
-    WHY_NOT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
+    WHY_NOT = (
+        "its density is piecewise constant, so that the score would be 0 almost everywhere"
+    )
     name = "The law of histograms"
 
     #: Increasing, (n, K + 1), and the probability of each bin, (n, K).
@@ -284,19 +308,24 @@ class Histograms(ByRow):
         return np.asarray((self.probabilities * self._shares(y)).sum(axis=1).clip(max=1.0))
 
     def sf(self, y: AnyArray) -> FloatArray:
-        return np.asarray((self.probabilities * (1.0 - self._shares(y))).sum(axis=1).clip(max=1.0))
+        return np.asarray(
+            (self.probabilities * (1.0 - self._shares(y))).sum(axis=1).clip(max=1.0)
+        )
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         y, (low, high) = self._columns(y), (self.edges[:, :-1], self.edges[:, 1:])
         inside = (low <= y) & ((y < high) | ((y == high) & (high == self.edges[:, -1:])))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log((self.probabilities / (high - low)).sum(axis=1, where=inside)))
+            return np.asarray(
+                np.log((self.probabilities / (high - low)).sum(axis=1, where=inside))
+            )
 
     def crps(self, y: AnyArray) -> FloatArray:
         y, edges = self._columns(y), self.edges
         sums = np.hstack([np.zeros((self.n, 1)), np.cumsum(self.probabilities, axis=1)])
         here = self.cdf(y)[:, None]
-        # F is linear between edges: the integral of its square is a sum, on either side of y.
+        # F is linear between edges: the integral of its square is a sum, on either side of
+        # y.
         below = np.minimum(edges, y), np.where(edges < y, sums, here)
         above = np.maximum(edges, y), 1.0 - np.where(edges > y, sums, here)
         parts = (
@@ -313,7 +342,10 @@ class Histograms(ByRow):
         return np.asarray(low + (high - low) * rng.random((self.n, 1)))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        middle, width = 0.5 * (self.edges[:, 1:] + self.edges[:, :-1]), np.diff(self.edges, axis=1)
+        middle, width = (
+            0.5 * (self.edges[:, 1:] + self.edges[:, :-1]),
+            np.diff(self.edges, axis=1),
+        )
         mean = (self.probabilities * middle).sum(axis=1, keepdims=True)
         square = np.square(middle - mean) + np.square(width) / 12.0
         return mean, np.sqrt((self.probabilities * square).sum(axis=1, keepdims=True))
@@ -327,7 +359,8 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     Parameters
     ----------
     edges : array_like of shape (K + 1,) or (n, K + 1)
-        The edges of the bins, increasing and finite; the same for all rows, or one row an observation.
+        The edges of the bins, increasing and finite; the same for all rows, or one row an
+        observation.
     probabilities : array_like of shape (n, K)
         The probability of each bin, which sum to 1 in each row.
 
@@ -340,14 +373,20 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
     p = as_numbers(probabilities, "probabilities").astype(np.float64)
     at = np.atleast_2d(as_numbers(edges, "edges").astype(np.float64))
     if p.ndim != 2 or not p.size:
-        raise ShapeError(f"probabilities must have shape (n, K), one row an observation, got {p.shape}.")
+        raise ShapeError(
+            f"probabilities must have shape (n, K), one row an observation, got {p.shape}."
+        )
     n, count = len(p), p.shape[1] + 1
     if at.shape not in ((1, count), (n, count)):
         shapes = f"({count},) or ({n}, {count})"
-        raise ShapeError(f"edges must have shape {shapes}, one more than bins, got {np.shape(edges)}.")
+        raise ShapeError(
+            f"edges must have shape {shapes}, one more than bins, got {np.shape(edges)}."
+        )
     check_finite(at, "edges", "Check the model there.")
     refuse_rows(np.diff(at, axis=1) <= 0, "edges must increase, and do not", "Sort them.")
-    advice = "A density becomes probabilities when it is multiplied by the widths of the bins."
+    advice = (
+        "A density becomes probabilities when it is multiplied by the widths of the bins."
+    )
     p = normalised(check_probabilities(p, "The histogram", advice))
     return Histograms(np.broadcast_to(at, (n, count)), p)
 
@@ -356,16 +395,24 @@ def _levels(given: object, what: str) -> tuple[FloatArray, FloatArray]:
     """Check increasing levels, (K,), and return the probabilities of the cells between them as well."""
     levels = check_levels(given, what)
     if (np.diff(levels) <= 0).any():
-        raise InputError(f"{what} must increase, got {given!r}. Sort, and the columns with it.")
+        raise InputError(
+            f"{what} must increase, got {given!r}. Sort, and the columns with it."
+        )
     return levels, np.diff(levels, prepend=0.0, append=1.0)
 
 
-def _table(values: object, what: str, count: int, counted: str, *, finite: bool = True) -> FloatArray:
+def _table(
+    values: object, what: str, count: int, counted: str, *, finite: bool = True
+) -> FloatArray:
     """Read predictions with one row an observation and as many columns as there are levels."""
     array = as_rows(as_numbers(values, what).astype(np.float64))
     if array.shape[1:] != (count,) or not len(array):
-        wanted = f"(n, {count}), one row an observation and a column for each of the {counted}"
+        wanted = (
+            f"(n, {count}), one row an observation and a column for each of the {counted}"
+        )
         raise ShapeError(f"{what} must have shape {wanted}, got {array.shape}.")
-    bad, held = (~np.isfinite(array), "NaN or infinite") if finite else (np.isnan(array), "NaN")
+    bad, held = (
+        (~np.isfinite(array), "NaN or infinite") if finite else (np.isnan(array), "NaN")
+    )
     refuse_rows(bad, f"{what} has {held} values", "Check the model there.", NonFiniteError)
     return array

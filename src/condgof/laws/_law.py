@@ -1,6 +1,7 @@
 """The law of y at some rows, which takes no x, and the model: a function from x to such a law.
 
-Every law is also the model that says the same whatever x is, as long as there are as many rows.
+Every law is also the model that says the same whatever x is, as long as there are as many
+rows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from condgof.sample import as_numbers, fresh, take_rows
 
 #: What each test asks of a law: one of these.
 NEEDS = {
-    **dict.fromkeys(("adaptive", "kcsd", "fscd", "ksd"), ("score", "cdf", "normal_scores", "residuals")),
+    **dict.fromkeys(
+        ("adaptive", "kcsd", "fscd", "ksd"), ("score", "cdf", "normal_scores", "residuals")
+    ),
     "fssd": ("score",),
     "mmd": ("sample",),
     "zheng": ("cdf",),
@@ -53,7 +56,9 @@ def same_as(path: str) -> Any:
 def taken(law: L, rows: IntArray, **fields: Any) -> L:
     """Return the law of some rows, a dataclass: these fields, its `ends` there, and the same `of_x`."""
     if ends := getattr(law, "ends", None):
-        fields["ends"] = tuple(end[rows] if np.ndim(end) and len(end) > 1 else end for end in ends)
+        fields["ends"] = tuple(
+            end[rows] if np.ndim(end) and len(end) > 1 else end for end in ends
+        )
     made = replace(law, **fields)  # type: ignore[type-var]
     if "of_x" in vars(law):
         object.__setattr__(made, "of_x", law.of_x)
@@ -64,7 +69,8 @@ class Law:
     """What a model says of y at n rows: a subset of density, score, CDF, draws and moments.
 
     Subclasses have `rows` and `take`, and override what else they have; the rest raises
-    `UnsupportedModelError`, which says which tests can take the law. y has shape (n,) or (n, d_y).
+    `UnsupportedModelError`, which says which tests can take the law. y has shape (n,) or
+    (n, d_y).
 
     Examples
     --------
@@ -87,10 +93,12 @@ class Law:
 
     #: What a message adds when the law lacks what a test needs.
     WHY_NOT: ClassVar[str] = ""
-    #: Whether y is held against cells of probability, by `residuals`, in place of a `score`.
+    #: Whether y is held against cells of probability, by `residuals`, in place of a
+    #: `score`.
     discrete: bool = False
-    #: Whether what it predicts is a function of x alone. Draws are not, nor are fits to other rows of
-    #: the same sample: where they happen to be high, y ranks low among them, which is no misfit.
+    #: Whether what it predicts is a function of x alone. Draws are not, nor are fits to
+    #: other rows of the same sample: where they happen to be high, y ranks low among them,
+    #: which is no misfit.
     of_x: bool = True
     #: What a reader of a result should know, a sentence each.
     notes: tuple[str, ...] = ()
@@ -125,16 +133,24 @@ class Law:
     def __call__(self, x: Any = None, n: int | None = None) -> Law:
         """Return the law itself, once x has as many rows."""
         n = row_count(x, n if n is not None or x is not None else self.rows)
-        check_bound(self.rows, n, "predictions (means and deviations, scores, probabilities, draws)")
+        check_bound(
+            self.rows, n, "predictions (means and deviations, scores, probabilities, draws)"
+        )
         return self
 
     def facing(self, y: AnyArray) -> Law:
         """Return the law, told which y it will be asked about.
 
-        One with a density of a single y and no CDF then offers normal scores if the density can be
-        integrated to one (`condgof.laws._quadrature`). Any other is returned as it is.
+        One with a density of a single y and no CDF then offers normal scores if the density
+        can be integrated to one (`condgof.laws._quadrature`). Any other is returned as it
+        is.
         """
-        if self.discrete or self.can("normal_scores") or self.can("cdf") or not self.can("log_prob"):
+        if (
+            self.discrete
+            or self.can("normal_scores")
+            or self.can("cdf")
+            or not self.can("log_prob")
+        ):
             return self
         from condgof.laws._quadrature import Integrated
 
@@ -176,8 +192,9 @@ class Law:
     def normal_scores(self, y: AnyArray) -> FloatArray:
         """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
 
-        With d_y > 1 F is the CDF of a coordinate given x *and the coordinates before it* (Rosenblatt's
-        sequence). Here it comes from `cdf` and `sf`, or from a density that is integrated (`facing`).
+        With d_y > 1 F is the CDF of a coordinate given x *and the coordinates before it*
+        (Rosenblatt's sequence). Here it comes from `cdf` and `sf`, or from a density that
+        is integrated (`facing`).
         """
         y = np.asarray(y)
         self._columns(y)
@@ -232,7 +249,11 @@ class Law:
     def lacks(self, ability: str) -> NoReturn:
         """Refuse what the law cannot do, and say what it can."""
         tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
-        able = f"Tests that can take it: {', '.join(tests)}." if tests else "No test can take it."
+        able = (
+            f"Tests that can take it: {', '.join(tests)}."
+            if tests
+            else "No test can take it."
+        )
         why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
         raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {able}")
 
@@ -240,7 +261,9 @@ class Law:
         """Refuse a y of another number of rows."""
         y = np.asarray(y)
         if len(y) != self.n:
-            raise ShapeError(f"y has {len(y)} rows, and the law of {self.name} has {self.n}.")
+            raise ShapeError(
+                f"y has {len(y)} rows, and the law of {self.name} has {self.n}."
+            )
         return y
 
     def _columns(self, y: AnyArray, d_y: int = 1) -> FloatArray:
@@ -255,7 +278,9 @@ class Law:
     def n(self) -> int:
         """Number of rows, which must be known."""
         if self.rows is None:
-            raise InputTypeError(f"{self.name} is a model: call it with x, as in model(x).mean_std().")
+            raise InputTypeError(
+                f"{self.name} is a model: call it with x, as in model(x).mean_std()."
+            )
         return self.rows
 
 
@@ -265,7 +290,11 @@ class Around(Law):
     law: Law
 
     rows, name, index = same_as("law.rows"), same_as("law.name"), same_as("law.index")
-    of_x, notes, normalised = same_as("law.of_x"), same_as("law.notes"), same_as("law.normalised")
+    of_x, notes, normalised = (
+        same_as("law.of_x"),
+        same_as("law.notes"),
+        same_as("law.normalised"),
+    )
     support, can, lacks = same_as("law.support"), same_as("law.can"), same_as("law.lacks")
     mean_std, location_scale = same_as("law.mean_std"), same_as("law.location_scale")
 
@@ -327,8 +356,8 @@ class Model:
     Parameters
     ----------
     make : callable
-        x → law with one row for each row of x, a copy of what the user passed; without `conditional`
-        it also gets the number of rows, since x may be None.
+        x → law with one row for each row of x, a copy of what the user passed; without
+        `conditional` it also gets the number of rows, since x may be None.
     name : str
         What messages call it.
     beside : mapping of str to ndarray
@@ -352,14 +381,18 @@ class Model:
 
     def __post_init__(self) -> None:
         if not callable(self.make):
-            raise InputTypeError(f"A model is a function x → law, got {type(self.make).__name__}.")
+            raise InputTypeError(
+                f"A model is a function x → law, got {type(self.make).__name__}."
+            )
 
     @property
     def rows(self) -> int | None:
         return next((len(array) for array in self.beside.values()), None)
 
     def take(self, rows: IntArray) -> Model:
-        return replace(self, beside={name: array[rows] for name, array in self.beside.items()})
+        return replace(
+            self, beside={name: array[rows] for name, array in self.beside.items()}
+        )
 
     def __call__(self, x: Any = None, n: int | None = None) -> Law:
         """Return the law at the rows of x; n where there is no x."""
@@ -370,10 +403,17 @@ class Model:
         check_bound(self.rows, n, ", ".join(self.beside))
         given = x if self.batched else fresh(x)
         with users_code(self.name):
-            law = self.make(given, **self.beside) if self.conditional else self.make(given, n)
+            law = (
+                self.make(given, **self.beside) if self.conditional else self.make(given, n)
+            )
         if not isinstance(law, Law):
-            got = f"A model is a function x → law, and {self.name} returned {type(law).__name__}"
-            raise InputTypeError(f"{got}. Return what condgof.normal, condgof.from_draws, … make.")
+            got = (
+                f"A model is a function x → law, and {self.name} returned"
+                f" {type(law).__name__}"
+            )
+            raise InputTypeError(
+                f"{got}. Return what condgof.normal, condgof.from_draws, … make."
+            )
         if law.rows not in (None, n):
             raise ShapeError(f"{self.name} has {law.rows} rows for {n} rows of x.")
         return law(x, n) if law.rows is None else law
@@ -411,7 +451,10 @@ class Joined(Law):
             single = not isinstance(value, tuple)
             values = (value,) if single else value
             if out is None:
-                out = [None if v is None else np.empty((self.n, *np.shape(v)[1:])) for v in values]
+                out = [
+                    None if v is None else np.empty((self.n, *np.shape(v)[1:]))
+                    for v in values
+                ]
             for whole, part in zip(out, values, strict=True):
                 if whole is not None and part is not None:
                     whole[rows] = part
@@ -434,7 +477,9 @@ class Joined(Law):
         def ask(law: Law, rows: Any) -> tuple[AnyArray, AnyArray | None]:
             score, error = law.score_and_error(y[rows])
             shape = as_rows(y[rows]).shape
-            return np.reshape(score, shape), None if error is None else np.reshape(error, shape)
+            return np.reshape(score, shape), (
+                None if error is None else np.reshape(error, shape)
+            )
 
         return self._about_rows(ask)  # type: ignore[no-any-return]
 
@@ -452,7 +497,9 @@ class Joined(Law):
             return self.first.support  # what the family has, whatever the row
 
         def ask(law: Law, rows: object) -> tuple[AnyArray, ...]:
-            return tuple(np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support)
+            return tuple(
+                np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support
+            )
 
         return self._gather(ask)  # type: ignore[no-any-return]
 
@@ -503,8 +550,9 @@ class Batched(AtRows, Joined):
         if (apart > 1e-3).any():
             worst = np.unravel_index(np.nanargmax(apart), apart.shape)
             raise InputError(
-                "What the model says of a row changes with the rows beside it, or from call to call "
-                f"(here from {together[worst]:.6g} to {alone[worst]:.6g}). {self.advice}"
+                "What the model says of a row changes with the rows beside it, or from"
+                f" call to call (here from {together[worst]:.6g} to {alone[worst]:.6g})."
+                f" {self.advice}"
             )
         return values
 
@@ -515,10 +563,16 @@ def grid_of(law: Law, values: AnyArray) -> FloatArray:
     return law.cdf_grid(values) if "cdf_grid" in vars(first) else Law.cdf_grid(law, values)
 
 
-def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: FloatArray) -> FloatArray:
+def inverted(
+    law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: FloatArray
+) -> FloatArray:
     """Return the smallest y at which something increasing, asked of the law, is `wanted`, (n, m)."""
     (n, m), goal = wanted.shape, wanted.ravel()
-    each, start, step = law.take(np.repeat(np.arange(n), m)), np.zeros(n * m), np.ones(n * m)
+    each, start, step = (
+        law.take(np.repeat(np.arange(n), m)),
+        np.zeros(n * m),
+        np.ones(n * m),
+    )
     if law.can("location_scale") or law.can("mean_std"):
         start, step = (np.repeat(part[:, 0], m) for part in law.location_scale())
     ends = (np.repeat(np.broadcast_to(end, (n, 1)), m) for end in law.support)
@@ -532,7 +586,11 @@ def inverted(law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: Float
 
 
 def first_place(
-    holds: Callable[[FloatArray], AnyArray], start: FloatArray, step: Any, *, whole: bool = False
+    holds: Callable[[FloatArray], AnyArray],
+    start: FloatArray,
+    step: Any,
+    *,
+    whole: bool = False,
 ) -> FloatArray:
     """Return the smallest places, perhaps whole numbers, at which and beyond which something holds."""
     low, high = start - step, start
@@ -551,10 +609,13 @@ def first_place(
     return high
 
 
-def tail_scores(lower: FloatArray, upper: FloatArray, least: float = RESOLVED) -> FloatArray:
+def tail_scores(
+    lower: FloatArray, upper: FloatArray, least: float = RESOLVED
+) -> FloatArray:
     """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
 
-    Tails of 0 (y is impossible, or a CDF rounds to 1) count as the smallest number, and as `least`.
+    Tails of 0 (y is impossible, or a CDF rounds to 1) count as the smallest number, and as
+    `least`.
     """
     low = ndtri(np.clip(lower, TINY, 0.5))
     high = -ndtri(np.clip(upper, np.where(upper > 0, TINY, least), 0.5))
@@ -585,7 +646,9 @@ def check_levels(levels: object, what: str = "levels") -> FloatArray:
     """Check levels of quantiles, or coverages: numbers between 0 and 1, (m,)."""
     array = np.atleast_1d(as_numbers(levels, what)).astype(np.float64)
     if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
-        raise InputError(f"{what} must lie between 0 and 1 (both left out), got {levels!r}.")
+        raise InputError(
+            f"{what} must lie between 0 and 1 (both left out), got {levels!r}."
+        )
     return array
 
 
@@ -593,7 +656,9 @@ def indexed(law: L, *given: Any) -> L:
     """Return a law that knows the index of the pandas objects it was made of, which must be one."""
     indices = [part.index for part in given if hasattr(part, "iloc")]
     if any(not indices[0].equals(other) for other in indices):
-        raise InputError("The predictions have different indices. Align them first, or pass arrays.")
+        raise InputError(
+            "The predictions have different indices. Align them first, or pass arrays."
+        )
     if indices:
         object.__setattr__(law, "index", indices[0])
     return law
@@ -618,7 +683,9 @@ def row_count(x: Any, n: int | None) -> int:
 def check_bound(rows: int | None, n: int, what: str) -> None:
     if rows not in (None, n):
         advice = f"Pass one row of {what} for each row of y."
-        raise ShapeError(f"The model is bound to {rows} rows and the sample has {n}. {advice}")
+        raise ShapeError(
+            f"The model is bound to {rows} rows and the sample has {n}. {advice}"
+        )
 
 
 def as_rows(y: AnyArray) -> FloatArray:
@@ -630,6 +697,12 @@ def check_shape(raw: object, n: int, d_y: int, what: str) -> FloatArray:
     """Check the shape of what a law returns: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
     array = as_numbers(raw, what, advice="Check what the model returns.")
     if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
-        wanted = f"({n}, 1) or ({n},), one number" if d_y == 1 else f"({n}, {d_y}), {d_y} numbers"
-        raise ShapeError(f"{what} must have shape {wanted} for each row, got {array.shape}.")
+        wanted = (
+            f"({n}, 1) or ({n},), one number"
+            if d_y == 1
+            else f"({n}, {d_y}), {d_y} numbers"
+        )
+        raise ShapeError(
+            f"{what} must have shape {wanted} for each row, got {array.shape}."
+        )
     return array.reshape(n, d_y).astype(np.float64)

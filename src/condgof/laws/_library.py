@@ -46,31 +46,42 @@ def class_law(predict: Callable[[Any], Any], classes: object, x: TableLike) -> L
     return probabilities(np.asarray(predict(as_table(x))), classes)
 
 
-def _by_name(function: Callable[..., Any], y_name: str, x_name: str, y: TableLike, x: TableLike) -> Any:
+def _by_name(
+    function: Callable[..., Any], y_name: str, x_name: str, y: TableLike, x: TableLike
+) -> Any:
     return function(**({y_name: y} if x is None else {y_name: y, x_name: x}))
 
 
 def named_method(owner: object, method: str, y: str | None, x: str | None) -> Any:
     """Find out which parameter of a method that returns log p(y|x) is y and which is x, or ask.
 
-    Unless the user names them, a method with parameters y and x, or y and one other, is taken at its
-    word; all else is refused: flows call y "x" or "inputs", and x "context", "condition" or "y".
+    Unless the user names them, a method with parameters y and x, or y and one other, is
+    taken at its word; all else is refused: flows call y "x" or "inputs", and x "context",
+    "condition" or "y".
     """
     function, kind = getattr(owner, str(method), None), type(owner).__name__
     if not callable(function):
-        raise InputError(f"{kind} has no method {method!r}. Name the one that returns log p(y|x).")
+        raise InputError(
+            f"{kind} has no method {method!r}. Name the one that returns log p(y|x)."
+        )
     signature = signature_of(function)
     parameters = signature.parameters.values() if signature else ()
-    every = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    every = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
     if y is x is None and "y" in every and ("x" in every or len(every) == 2):
         y, x = "y", "x" if "x" in every else next(name for name in every if name != "y")
     call = f"{kind}.{method}({', '.join(every) or '...'})"
     if y is None or x is None:
         first, second = every[:2] if len(every) > 1 else ("inputs", "context")
         asked = f"condgof.from_torch(model, method={method!r}, y={first!r}, x={second!r})"
-        raise InputError(f"{call} does not say which parameter is y and which x. Name both: {asked}.")
+        raise InputError(
+            f"{call} does not say which parameter is y and which x. Name both: {asked}."
+        )
     # Any name may be passed where there is a **kwargs.
-    known = not every or any(p.kind is p.VAR_KEYWORD for p in parameters) or {y, x} <= {*every}
+    known = (
+        not every or any(p.kind is p.VAR_KEYWORD for p in parameters) or {y, x} <= {*every}
+    )
     if not known:
         raise InputError(f"{call} has no parameter {(y if y not in every else x)!r}.")
     return partial(_by_name, function, y, x)

@@ -1,8 +1,9 @@
 """Bounded support: intervals that y lives in, and the way from there to the whole line.
 
-On an interval the Stein identity fails, or holds with scores too heavy-tailed to use. So a coordinate
-with a bound is turned into u = log(y − low), −log(high − y) or log(y − low) − log(high − y), chosen
-without y, so that the hypothesis stays; its scores are s_u = s_y · dy/du + d log(dy/du)/du.
+On an interval the Stein identity fails, or holds with scores too heavy-tailed to use. So a
+coordinate with a bound is turned into u = log(y − low), −log(high − y) or log(y − low) −
+log(high − y), chosen without y, so that the hypothesis stays; its scores are s_u = s_y ·
+dy/du + d log(dy/du)/du.
 """
 
 from __future__ import annotations
@@ -44,9 +45,13 @@ class Line:
             line = cls(np.broadcast_to(low, (n, d_y)), np.broadcast_to(high, (n, d_y)))
         except ValueError as error:
             got = f"{low.shape} and {high.shape}"
-            raise InputError(f"The model's support must broadcast to {(n, d_y)}, got {got}.") from error
+            raise InputError(
+                f"The model's support must broadcast to {(n, d_y)}, got {got}."
+            ) from error
         empty = ~(line.low < line.high)
-        refuse_rows(empty, "The support of the model is empty", "There low must be below high.")
+        refuse_rows(
+            empty, "The support of the model is empty", "There low must be below high."
+        )
         return line
 
     def check(self, y: FloatArray, model: str) -> None:
@@ -74,10 +79,14 @@ class Line:
     def scores(self, y: FloatArray, scores: FloatArray) -> FloatArray:
         """Return the scores of u, from those of y, (n, d_y)."""
         (a, b), low, high = self._rooms(y), self._has_low, self._has_high
-        log_slope = np.where(low & high, (b - a) / self._width, np.where(low, 1.0, 0.0) - high)
+        log_slope = np.where(
+            low & high, (b - a) / self._width, np.where(low, 1.0, 0.0) - high
+        )
         return scores * (a * (b / self._width)) + log_slope
 
-    def place(self, location: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def place(
+        self, location: FloatArray, scale: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Bring location and scale to the line by the delta method."""
         # A mean that rounds to an end of the interval is put beside it.
         room = np.where(self._has_low & self._has_high, 1e-9 * self._width, 1e-300)
@@ -85,7 +94,9 @@ class Line:
         most = np.minimum(np.nextafter(self.high, -np.inf), self.high - room)
         inside = np.clip(location, least, most)
         slope = 1.0 / self.slope(inside)
-        return self.forward(inside), scale * (slope if scale.ndim == 2 else slope[:, :, None])
+        return self.forward(inside), scale * (
+            slope if scale.ndim == 2 else slope[:, :, None]
+        )
 
     def words(self) -> str:
         """Say what was done to y, such as "log(y - low)"."""
@@ -122,7 +133,9 @@ class Bounds:
     def of(cls, support: object) -> Bounds:
         """Read a pair (low, high); None is no bound."""
         if not isinstance(support, (tuple, list)) or len(support) != 2:
-            raise InputTypeError(f"support must be a pair (low, high) like (0, inf), got {support!r}.")
+            raise InputTypeError(
+                f"support must be a pair (low, high) like (0, inf), got {support!r}."
+            )
         low, high = support
         low, high = -np.inf if low is None else low, np.inf if high is None else high
         return cls(Parameter.of("low", low), Parameter.of("high", high))
@@ -130,7 +143,10 @@ class Bounds:
     def at(self, x: Any, n: int) -> tuple[FloatArray, FloatArray]:
         """Return the ends at the rows of x, which broadcast to (n, d_y)."""
         ends = (self.low.at(x, n), self.high.at(x, n))
-        low, high = (e.values(n, (e.width or 1,), finite=False) if e.rowwise else e.value for e in ends)
+        low, high = (
+            e.values(n, (e.width or 1,), finite=False) if e.rowwise else e.value
+            for e in ends
+        )
         return low, high
 
 
@@ -149,7 +165,8 @@ def with_support(model: object, low: Any = None, high: Any = None) -> ModelLike:
     model : law, model or anything `as_model` takes
         The model. Its scores stay those of y itself.
     low, high : number, array (n,) or (n, d_y), or function of x, optional
-        The ends of the open interval that y lives in. None or infinite where there is no bound.
+        The ends of the open interval that y lives in. None or infinite where there is no
+        bound.
 
     Examples
     --------
@@ -169,6 +186,11 @@ def with_support(model: object, low: Any = None, high: Any = None) -> ModelLike:
     if isinstance(model, Law) and model.rows is not None and not functions:
         return within(None, model.rows)
     if model.rows is not None or bounds.low.rowwise or bounds.high.rowwise:
-        wrong = "Of the model and its support one is a function of x, the other has a row an observation"
+        wrong = (
+            "Of the model and its support one is a function of x, the other has a row an"
+            " observation"
+        )
         raise InputTypeError(f"{wrong}. Evaluate the function at x first.")
-    return Model(within, model.name, conditional=False, batched=getattr(model, "batched", False))
+    return Model(
+        within, model.name, conditional=False, batched=getattr(model, "batched", False)
+    )

@@ -11,8 +11,23 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError, InputTypeError, ShapeError, check_finite, refuse_rows, users_code
-from condgof.laws._law import TINY, Law, as_rows, indexed, log_tail_scores, row_count, same_as
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    check_finite,
+    refuse_rows,
+    users_code,
+)
+from condgof.laws._law import (
+    TINY,
+    Law,
+    as_rows,
+    indexed,
+    log_tail_scores,
+    row_count,
+    same_as,
+)
 from condgof.sample import as_numbers, fresh
 
 #: y, or a parameter of a family, at all rows, (n, d_y); and all parameters.
@@ -29,7 +44,8 @@ class Parameter:
 
     name: str
     value: Any
-    #: The dimensions of one row, at most: a mean 0, weights 1, a covariance 2. With more it is by row.
+    #: The dimensions of one row, at most: a mean 0, weights 1, a covariance 2. With more it
+    #: is by row.
     plain: int = 0
 
     def __repr__(self) -> str:
@@ -40,7 +56,11 @@ class Parameter:
         """Read a number, an array or a function of x; a `Parameter` stays."""
         if isinstance(value, Parameter):
             return value
-        return cls(name, value if callable(value) else as_numbers(value, name).astype(np.float64), plain)
+        return cls(
+            name,
+            value if callable(value) else as_numbers(value, name).astype(np.float64),
+            plain,
+        )
 
     @property
     def rowwise(self) -> bool:
@@ -55,7 +75,9 @@ class Parameter:
             value = self.value(fresh(x))
         value = as_numbers(value, what).astype(np.float64)
         if value.ndim > self.plain and len(value) != n:
-            raise ShapeError(f"{what} must have {n} rows, one for each of x, got shape {value.shape}.")
+            raise ShapeError(
+                f"{what} must have {n} rows, one for each of x, got shape {value.shape}."
+            )
         return replace(self, value=value)
 
     def take(self, rows: IntArray, n: int) -> Parameter:
@@ -95,7 +117,8 @@ class Parametric(Law):
     FORMS: ClassVar[str] = "number, array (n,) or function of x"
     #: Two parameters of which one must be given.
     EITHER: ClassVar[tuple[str, ...]] = ()
-    #: The dimensions of one row of a parameter, where that is not a number; see `Parameter`.
+    #: The dimensions of one row of a parameter, where that is not a number; see
+    #: `Parameter`.
     PLAIN: ClassVar[Mapping[str, int]] = {}
     #: The CRPS at any y (n, 1), possible or not; None where it is integrated or summed up.
     _crps: Callable[..., Array] | None = None
@@ -105,29 +128,46 @@ class Parametric(Law):
         given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         if self.EITHER and sum(given[name] is not None for name in self.EITHER) != 1:
             one, other = self.EITHER
-            raise InputError(f"{type(self).__name__} needs exactly one of {one}= and {other}=.")
+            raise InputError(
+                f"{type(self).__name__} needs exactly one of {one}= and {other}=."
+            )
         self._read(**given)
 
     def _read(self, **values: Any) -> None:
         """Keep parameters under their names; one that is None is not there."""
         lengths = {}
         for name, value in values.items():
-            parameter = None if value is None else Parameter.of(name, value, self.PLAIN.get(name, 0))
+            parameter = (
+                None
+                if value is None
+                else Parameter.of(name, value, self.PLAIN.get(name, 0))
+            )
             object.__setattr__(self, name, parameter)
             if parameter is not None and parameter.rowwise and len(parameter.value) != 1:
                 lengths[name] = len(parameter.value)
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name} {count}" for name, count in lengths.items())
-            raise ShapeError(f"Parameters have different numbers of rows: {told}. Pass as many of each.")
+            raise ShapeError(
+                f"Parameters have different numbers of rows: {told}. Pass as many of each."
+            )
         if lengths and self._callable:
-            told = f"{', '.join(lengths)} of {self.name} hold one row an observation, and others are"
-            advice = "Pass arrays or functions, not some of each: evaluate the function at x."
+            told = (
+                f"{', '.join(lengths)} of {self.name} hold one row an observation, and"
+                " others are"
+            )
+            advice = (
+                "Pass arrays or functions, not some of each: evaluate the function at x."
+            )
             raise InputTypeError(f"{told} functions of x. {advice}")
         object.__setattr__(self, "_rows", next(iter(lengths.values()), None))
         indexed(self, *values.values())
 
     def _parameters(self) -> dict[str, Parameter]:
-        return {name: value for name, value in vars(self).items() if isinstance(value, Parameter)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Parameter)
+        }
 
     @property
     def _callable(self) -> bool:
@@ -152,8 +192,12 @@ class Parametric(Law):
         if self._rows is None:
             return self
         rows, parameters = np.arange(self._rows)[rows], self._parameters()
-        law = self._with({k: p.take(rows, self._rows) for k, p in parameters.items()}, len(rows))
-        return law if self.index is None else indexed(law, self.index.to_series().iloc[rows])
+        law = self._with(
+            {k: p.take(rows, self._rows) for k, p in parameters.items()}, len(rows)
+        )
+        return (
+            law if self.index is None else indexed(law, self.index.to_series().iloc[rows])
+        )
 
     def _size(self, y: Any = None) -> int:
         """Return the number of rows: that of the law, which y must have, or of y where there is none."""
@@ -213,7 +257,10 @@ class Independent(ContinuousFamily):
     """Independent coordinates: functions of y, not used outside `_ends`, and of parameters, (n, d_y)."""
 
     POSITIVE = ("mean", "shape", "df", "scale", "rate", "sigma", "a", "b")
-    FORMS = "number, array (n,) or (n, d_y), or function of x\n    Coordinates of y are independent."
+    FORMS = (
+        "number, array (n,) or (n, d_y), or function of x\n    Coordinates of y are"
+        " independent."
+    )
 
     #: The log-density, and its derivative in y.
     _density: Callable[..., tuple[Array, Array]]
@@ -237,7 +284,9 @@ class Independent(ContinuousFamily):
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         y, p, below, above = self._placed(y)
-        return np.asarray(np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1))
+        return np.asarray(
+            np.where(below | above, -np.inf, self._log_density(y, *p)).sum(axis=1)
+        )
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
         y, p, below, above = self._placed(y)
@@ -251,13 +300,17 @@ class Independent(ContinuousFamily):
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
         low, high = self._ends(self._at(self._size(), self._d_y))
-        # A number stays one: what holds for all rows need not be looked up in each batch of a network.
-        return low if any(low.strides) else low.flat[0], high if any(high.strides) else high.flat[0]
+        # A number stays one: what holds for all rows need not be looked up in each batch of
+        # a network.
+        return low if any(low.strides) else low.flat[0], (
+            high if any(high.strides) else high.flat[0]
+        )
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         p = self._at(self._size(), self._d_y)
         low, high = self._ends(p)
-        # A draw that rounds to an end of the support is put beside it; 1/1e-300 is still a number.
+        # A draw that rounds to an end of the support is put beside it; 1/1e-300 is still a
+        # number.
         least = np.maximum(np.nextafter(low, np.inf), low + 1e-300)
         return np.clip(self._draw(rng, *p), least, np.nextafter(high, -np.inf))
 
@@ -273,7 +326,9 @@ class Independent(ContinuousFamily):
         zero, one = (above, below) if upper else (below, above)
         return np.where(zero, 0.0, np.where(one, 1.0, values))
 
-    def _placed(self, y: AnyArray, d_y: int = 0) -> tuple[FloatArray, Values, AnyArray, AnyArray]:
+    def _placed(
+        self, y: AnyArray, d_y: int = 0
+    ) -> tuple[FloatArray, Values, AnyArray, AnyArray]:
         """Return y, the parameters, and what of y is below and above the support."""
         y = as_rows(y)
         p = self._at(self._size(y), d_y or y.shape[1])
@@ -294,7 +349,9 @@ def family(cls: T) -> T:
     init = made.__init__
     signature = inspect.signature(init)
     _, *declared = signature.parameters.values()
-    listed = ", ".join(f"{p.name}=" if p.default is p.empty else f"[{p.name}=]" for p in declared)
+    listed = ", ".join(
+        f"{p.name}=" if p.default is p.empty else f"[{p.name}=]" for p in declared
+    )
 
     @wraps(init)
     def checked(self: object, *args: Any, **kwargs: Any) -> None:
@@ -303,7 +360,9 @@ def family(cls: T) -> T:
         except TypeError as error:
             unknown = [repr(name) for name in kwargs if name not in signature.parameters]
             why = f"there is no {', '.join(unknown)}" if unknown else str(error)
-            raise InputError(f"{cls.__name__} takes the parameters {listed}: {why}.") from error
+            raise InputError(
+                f"{cls.__name__} takes the parameters {listed}: {why}."
+            ) from error
         init(self, *args, **kwargs)
 
     made.__init__ = checked

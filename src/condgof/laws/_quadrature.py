@@ -1,10 +1,11 @@
 """From a density of one y to its CDF, row by row, and so to normal scores whose null law is known.
 
 For each row the density is brought to the whole line (v = log(y − low), or a logit) and to
-t = asinh((v − m) / s), m the main mode and s its width, in which a power falls like an exponential. In
-panels of t, halved where need be, the log-density is a polynomial: an error of 1e-6 there is one of 1e-6
-*of every tail*. A mode far narrower than it is far away can be overlooked: of mixtures of two to four
-components none in 150 at distances of 5 or 10 mean widths, 17 at 100.
+t = asinh((v − m) / s), m the main mode and s its width, in which a power falls like an
+exponential. In panels of t, halved where need be, the log-density is a polynomial: an error
+of 1e-6 there is one of 1e-6 *of every tail*. A mode far narrower than it is far away can be
+overlooked: of mixtures of two to four components none in 150 at distances of 5 or 10 mean
+widths, 17 at 100.
 """
 
 from __future__ import annotations
@@ -22,21 +23,27 @@ from condgof.errors import NumericalError, refuse_rows
 from condgof.laws._law import TINY, Around, Law, as_rows, same_as, tail_scores
 from condgof.laws._line import Line
 
-#: Nodes of a panel, and rows at a time: of each some hundreds of numbers are kept meanwhile.
+#: Nodes of a panel, and rows at a time: of each some hundreds of numbers are kept
+#: meanwhile.
 NODES, BLOCK = 10, 8192
-#: Steps from y, to both sides, at which the density is looked at first: 8^−14 … 8^14 of a unit.
+#: Steps from y, to both sides, at which the density is looked at first: 8^−14 … 8^14 of a
+#: unit.
 STEPS = 8.0 ** np.arange(-14, 15)
-#: How many modes are climbed at a time, how often steps beside them are halved, and to what difference.
+#: How many modes are climbed at a time, how often steps beside them are halved, and to what
+#: difference.
 MODES, CLIMBS, FLAT = 4, 36, 3e-5
 #: How far down from the main mode mass is looked for (a logarithm).
 DEPTH = 34.0
-#: Errors that are aimed at and accepted, of a tail in units of its square root. An error of z is as
-#: large in the middle, and ten times as large at |z| = 3; the estimates are pessimistic, by far.
+#: Errors that are aimed at and accepted, of a tail in units of its square root. An error of
+#: z is as large in the middle, and ten times as large at |z| = 3; the estimates are
+#: pessimistic, by far.
 AIM, ACCEPTED = 3e-6, 3e-4
-#: Shares of the mass that do not count; how often panels are halved, how many a row at a time, in all.
+#: Shares of the mass that do not count; how often panels are halved, how many a row at a
+#: time, in all.
 NEGLIGIBLE, ROUNDS, AT_ONCE, HALVED = 1e-14, 14, 6, 44
-#: How many y of other rows are tried, in case one lies in a mode that was overlooked; how many places of
-#: its own each row is tried at afterwards; and how far log g may be from the polynomial there.
+#: How many y of other rows are tried, in case one lies in a mode that was overlooked; how
+#: many places of its own each row is tried at afterwards; and how far log g may be from the
+#: polynomial there.
 HINTS, PROBES, MISSED = 9, 6, 1e-2
 
 X, W = leggauss(NODES)
@@ -70,8 +77,9 @@ class Tails(NamedTuple):
 class Integrated(Around):
     """A law of one y that has a density and no CDF, told which y (n,) or (n, 1) it will be asked about.
 
-    It offers normal scores as well if its density can be integrated in every row, which is tried when
-    somebody asks for them: 200 to 500 calls of a smooth `log_prob`, and never more than 1,500.
+    It offers normal scores as well if its density can be integrated in every row, which is
+    tried when somebody asks for them: 200 to 500 calls of a smooth `log_prob`, and never
+    more than 1,500.
     """
 
     law: Law
@@ -85,8 +93,14 @@ class Integrated(Around):
         bad = np.flatnonzero(self.tails.failed if "tails" in vars(self) else [])
         if not len(bad):
             return self.law.notes
-        rows = f"{len(bad)} of {len(self.seen)} rows (the first is row {bad[0]}, counted from 0)"
-        note = f"the density could not be integrated to a CDF in {rows}, so that only scores were used"
+        rows = (
+            f"{len(bad)} of {len(self.seen)} rows (the first is row {bad[0]}, counted"
+            " from 0)"
+        )
+        note = (
+            f"the density could not be integrated to a CDF in {rows}, so that only scores"
+            " were used"
+        )
         return (*self.law.notes, note)
 
     def noted(self, *notes: str) -> Self:
@@ -103,7 +117,11 @@ class Integrated(Around):
         return made
 
     def can(self, ability: str) -> bool:
-        return not self.tails.failed.any() if ability == "normal_scores" else self.law.can(ability)
+        return (
+            not self.tails.failed.any()
+            if ability == "normal_scores"
+            else self.law.can(ability)
+        )
 
     def facing(self, y: AnyArray) -> Law:
         return self if np.array_equal(y, self.seen) else self.law.facing(y)
@@ -121,7 +139,10 @@ class Integrated(Around):
         y = self._checked(y)
         if not np.array_equal(y, self.seen):
             return self.law.facing(y).normal_scores(y)
-        advice = "Is its integral finite, its support declared? Or compare scores: standardize='none'."
+        advice = (
+            "Is its integral finite, its support declared? Or compare scores:"
+            " standardize='none'."
+        )
         what = "The density could not be integrated to a CDF"
         refuse_rows(self.tails.failed, what, advice, NumericalError)
         return self.tails.normal_scores()[:, None]
@@ -133,14 +154,20 @@ class Integrated(Around):
     def log_prob(self, y: AnyArray) -> FloatArray:
         """Return log p(y|x), (n,), normalised where the law does not say that it is, and can be."""
         values = np.asarray(self.law.log_prob(y), dtype=np.float64)
-        return values if self.law.normalised or not self.normalised else values - self.tails.log_mass
+        return (
+            values
+            if self.law.normalised or not self.normalised
+            else values - self.tails.log_mass
+        )
 
 
 def _tails(law: Law, y: AnyArray) -> Tails:
     """Return the tails of a law at y; if its function fails somewhere, no row has them."""
 
     def log_prob(at: FloatArray) -> FloatArray:
-        return np.asarray(law.log_prob(at.reshape(y.shape)), dtype=np.float64).reshape(len(y))
+        return np.asarray(law.log_prob(at.reshape(y.shape)), dtype=np.float64).reshape(
+            len(y)
+        )
 
     try:
         return integrate(log_prob, as_rows(y)[:, 0], law.support)
@@ -174,7 +201,11 @@ class Density:
     @classmethod
     def of(cls, log_prob: Function, support: tuple[AnyArray, AnyArray], n: int) -> Density:
         line = Line.of(support, n, 1)
-        ends = np.broadcast_to([[-np.inf], [np.inf]], (2, n)) if line is None else (line.low, line.high)
+        ends = (
+            np.broadcast_to([[-np.inf], [np.inf]], (2, n))
+            if line is None
+            else (line.low, line.high)
+        )
         low, high = (np.reshape(end, n) for end in ends)
         has_low, has_high = np.isfinite(low), np.isfinite(high)
         both = has_low & has_high
@@ -182,7 +213,10 @@ class Density:
 
         def nearest(end: FloatArray) -> FloatArray:
             # Nearer than 2²⁴ of its last digits y is too coarse; tails are continued there.
-            room = np.maximum(np.abs(np.where(np.isfinite(end), end, 0.0)) * 2.0**-28, 1e-300) / width
+            room = (
+                np.maximum(np.abs(np.where(np.isfinite(end), end, 0.0)) * 2.0**-28, 1e-300)
+                / width
+            )
             return np.asarray(np.log(np.where(both, np.minimum(room, 1e-6), room)))
 
         free = np.where(has_low | has_high, 690.0, 1e150)
@@ -222,16 +256,19 @@ class Density:
         # A mode that could be overlooked is most likely where other rows have their y.
         some = np.unique(np.sort(y)[np.linspace(0, len(y) - 1, HINTS).round().astype(int)])
         hints = np.stack([self.of_y(np.full(len(y), value)) for value in some], axis=1)
-        hints = np.where(np.isnan(hints), start, hints)  # NaN is what lies outside a row's support
+        hints = np.where(
+            np.isnan(hints), start, hints
+        )  # NaN is what lies outside a row's support
         return self.look(np.hstack([start - steps, start, start + steps, hints])), unit
 
 
 def integrate(log_prob: Function, y: FloatArray, support: tuple[Any, Any]) -> Tails:
     """Return both tails of a density at y.
 
-    A kink or a jump away from modes and bounds is closed in by halving, to about 1e-4 of z. A mode far
-    narrower than the rest may be overlooked where y is not in it; `PROBES` places of each row look out
-    for that, and a law that failed in some rows offers no normal scores.
+    A kink or a jump away from modes and bounds is closed in by halving, to about 1e-4 of z.
+    A mode far narrower than the rest may be overlooked where y is not in it; `PROBES`
+    places of each row look out for that, and a law that failed in some rows offers no
+    normal scores.
     """
     g = Density.of(log_prob, support, len(y))
     with np.errstate(all="ignore"):
@@ -263,7 +300,9 @@ def climbed(g: Density, seen: Places) -> Places:
     return seen
 
 
-def main_mode(g: Density, seen: Places, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def main_mode(
+    g: Density, seen: Places, unit: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the highest place, how far from it log g falls by 1, and log g there, (n,) each."""
     best = np.argmax(seen.height, axis=1)[:, None]
     m, top = (part[:, 0] for part in _along(best, *seen))
@@ -292,7 +331,8 @@ class Span:
     top: FloatArray
     left: FloatArray
     right: FloatArray
-    #: Where the density ends with a jump, on the left and on the right, so that nothing is beyond.
+    #: Where the density ends with a jump, on the left and on the right, so that nothing is
+    #: beyond.
     stops: tuple[AnyArray, AnyArray]
 
     @classmethod
@@ -348,9 +388,15 @@ class Panels:
         held = seen.height > span.top[:, None] - DEPTH
         beside = ~held
         beside[:, 1:-1] &= held[:, 2:] | held[:, :-2]
-        edges = np.sort(np.where(beside, span.t(seen.v), np.inf), axis=1)[:, : beside.sum(axis=1).max()]
-        grid = np.outer([-1.0, 1.0], 1.5 * 2.0 ** np.arange(7)).ravel() + np.zeros_like(left)
-        cuts = np.hstack([left, right, grid, np.zeros_like(left), edges, span.t(v)[:, None]])
+        edges = np.sort(np.where(beside, span.t(seen.v), np.inf), axis=1)[
+            :, : beside.sum(axis=1).max()
+        ]
+        grid = np.outer([-1.0, 1.0], 1.5 * 2.0 ** np.arange(7)).ravel() + np.zeros_like(
+            left
+        )
+        cuts = np.hstack(
+            [left, right, grid, np.zeros_like(left), edges, span.t(v)[:, None]]
+        )
         cuts = np.sort(np.clip(cuts, left, right), axis=1)
         start, stop = cuts[:, :-1], cuts[:, 1:]
         # Panels without width last, and as few of them as can be.
@@ -366,11 +412,19 @@ class Panels:
     @cached_property
     def mass(self) -> FloatArray:
         """The integral of exp of the polynomial over each panel, (n, panels)."""
-        half, middle, top = 0.5 * (self.stop - self.start), 0.5 * (self.stop + self.start), self.span.top
-        # A polynomial far from what it should be, in a valley between modes, may rise to anything.
+        half, middle, top = (
+            0.5 * (self.stop - self.start),
+            0.5 * (self.stop + self.start),
+            self.span.top,
+        )
+        # A polynomial far from what it should be, in a valley between modes, may rise to
+        # anything.
         mass, most = np.empty_like(half), self.values.max(axis=2) + 2.0
         for k in range(half.shape[1]):
-            logs = np.minimum(self.coefficients[:, k] @ FINE_VALUES, most[:, k, None]) - top[:, None]
+            logs = (
+                np.minimum(self.coefficients[:, k] @ FINE_VALUES, most[:, k, None])
+                - top[:, None]
+            )
             slope = np.cosh(middle[:, k, None] + half[:, k, None] * FINE_X)
             mass[:, k] = half[:, k] * ((np.exp(logs) * slope) @ FINE_W)
         return mass
@@ -378,7 +432,10 @@ class Panels:
     def at(self, t: FloatArray) -> FloatArray:
         """Return log g at t, (n,), from the polynomial of the panel that it is in or next to."""
         away = np.maximum(self.start - t[:, None], t[:, None] - self.stop)
-        inside = np.arange(len(t)), np.argmin(np.where(self.start < self.stop, away, np.inf), axis=1)
+        inside = (
+            np.arange(len(t)),
+            np.argmin(np.where(self.start < self.stop, away, np.inf), axis=1),
+        )
         start, stop = self.start[inside], self.stop[inside]
         x = np.clip((2.0 * t - start - stop) / (stop - start), -1.0, 1.0)
         return np.asarray(legval(x, self.coefficients[inside].T, tensor=False))
@@ -416,9 +473,15 @@ class Panels:
         left = self.span.values(start, np.where(wanted, middle, start))
         stops, values = self.stop.copy(), self.values.copy()
         stops[at], values[at] = middle, np.where(wanted[:, :, None], left, values[at])
-        pairs = (self.start, middle), (stops, stop), (values, self.span.values(middle, stop))
+        pairs = (
+            (self.start, middle),
+            (stops, stop),
+            (values, self.span.values(middle, stop)),
+        )
         parts = [np.hstack(pair) for pair in pairs]
-        return Panels(self.span, *_along(np.argsort(parts[0], axis=1, kind="stable"), *parts))
+        return Panels(
+            self.span, *_along(np.argsort(parts[0], axis=1, kind="stable"), *parts)
+        )
 
     def misses(self, place: FloatArray) -> AnyArray:
         """Whether the density is another than was found, at places that differ from row to row, (n,)."""
@@ -436,26 +499,34 @@ class Panels:
     def tails(self, v: FloatArray) -> Tails:
         """Integrate to the left and to the right of v, (n,)."""
         span, t = self.span, self.span.t(v)
-        left = self.stop <= np.clip(t, span.left, span.right)[:, None]  # v is an end of panels
-        (below, lowest, harm), (above, highest, more) = (self._end(sign, v, t) for sign in (-1.0, 1.0))
+        left = (
+            self.stop <= np.clip(t, span.left, span.right)[:, None]
+        )  # v is an end of panels
+        (below, lowest, harm), (above, highest, more) = (
+            self._end(sign, v, t) for sign in (-1.0, 1.0)
+        )
         lower = self.mass.sum(axis=1, where=left) + below + (highest - above)
         upper = self.mass.sum(axis=1, where=~left) + (lowest - below) + above
         total, error = lower + upper, self.errors().sum(axis=1)
-        error = np.where(np.isfinite(total) & (total > 0), error + (harm + more) / total, np.inf)
+        error = np.where(
+            np.isfinite(total) & (total > 0), error + (harm + more) / total, np.inf
+        )
         return Tails(lower / total, upper / total, error, np.log(total * span.s) + span.top)
 
     def _end(self, sign: float, v: FloatArray, t: FloatArray) -> tuple[FloatArray, ...]:
         """Return the mass beyond v, that beyond the range, and how much may be wrong, on one side, (n,).
 
-        There g goes on with the slope that it ends with: like an exponential of v where the support is
-        bounded (y itself has a power), else of t (v has a power).
+        There g goes on with the slope that it ends with: like an exponential of v where the
+        support is bounded (y itself has a power), else of t (v has a power).
         """
         span = self.span
         side, end = (0, span.left) if sign < 0 else (1, span.right)
         stops, in_v = span.stops[side], span.g.bounded[side]
         t_near = end[:, None] - sign * np.array([0.0, 0.1, 0.2])
         height = np.stack([self.at(near) for near in t_near.T], axis=1) - span.top[:, None]
-        places = np.where(in_v[:, None], span.m[:, None] + span.s[:, None] * np.sinh(t_near), t_near)
+        places = np.where(
+            in_v[:, None], span.m[:, None] + span.s[:, None] * np.sinh(t_near), t_near
+        )
         # In the unit of g in which s·dt is the mass.
         height += np.where(in_v[:, None], -np.log(span.s[:, None]), np.log(np.cosh(t_near)))
         falls, before = (-sign * np.diff(height) / np.diff(places)).T

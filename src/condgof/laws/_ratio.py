@@ -1,8 +1,9 @@
 """Counts known through ratios of probabilities alone: the difference Stein operator.
 
-With ρ(y) = p(y+1|x)/p(y|x) and any function f of the counts, (A f)(y) = a(y) f(y+1) − b(y) f(y) with
-a(y) = ρ(y)/(1 + ρ(y)), b(y) = 1/(1 + ρ(y−1)), b(0) = 0, has mean 0: p(y) a(y) = p(y+1) b(y+1). It is
-the operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 + ρ), so that a and b are bounded.
+With ρ(y) = p(y+1|x)/p(y|x) and any function f of the counts, (A f)(y) = a(y) f(y+1) − b(y)
+f(y) with a(y) = ρ(y)/(1 + ρ(y)), b(y) = 1/(1 + ρ(y−1)), b(0) = 0, has mean 0: p(y) a(y) =
+p(y+1) b(y+1). It is the operator of Yang, Liu, Rao and Neville (2018) with a weight 1/(1 +
+ρ), so that a and b are bounded.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from condgof.laws._discrete import Residuals
 from condgof.laws._functions import FunctionOfRows, check_callable
 from condgof.laws._law import Law, Model, first_place, one_each, refuse_outside, same_as
 
-#: Widths to either side of the mode over which ratios are normalised, what may be left out there, and
-#: up to how many counts in a row, and in all rows together.
+#: Widths to either side of the mode over which ratios are normalised, what may be left out
+#: there, and up to how many counts in a row, and in all rows together.
 WINGS, NEGLIGIBLE, MOST_COUNTS, MOST_NUMBERS = 14.0, 1e-9, 2048, 2**22
 
 
@@ -45,11 +46,17 @@ class RatioOutcomes:
 
     def of(self, codes: IntArray) -> FloatArray:
         rows, y = np.arange(len(codes)), self.start + codes
-        return stepped(y, self.ahead[rows, codes], self.behind[rows, codes], self.location, self.scale)
+        return stepped(
+            y, self.ahead[rows, codes], self.behind[rows, codes], self.location, self.scale
+        )
 
 
 def stepped(
-    y: FloatArray, ahead: FloatArray, behind: FloatArray, location: FloatArray, scale: FloatArray
+    y: FloatArray,
+    ahead: FloatArray,
+    behind: FloatArray,
+    location: FloatArray,
+    scale: FloatArray,
 ) -> FloatArray:
     """Return a(y) at the cells of y + 1 less b(y) at those of y, times a weight, (n, cells)."""
     weight, rows = np.maximum(1.0, 2.0 * scale), np.arange(len(y))
@@ -70,7 +77,9 @@ def first_step(holds: Callable[[FloatArray], AnyArray], n: int) -> FloatArray:
         return (step >= 0) & holds(np.maximum(step, 0.0))
 
     found = first_place(there, np.zeros(n), 1.0, whole=True)
-    return np.where(there(found) & (found < 2.0**48), found, np.inf)  # beyond, y + 1 is soon y
+    return np.where(
+        there(found) & (found < 2.0**48), found, np.inf
+    )  # beyond, y + 1 is soon y
 
 
 class Ratios(Whole):
@@ -95,7 +104,9 @@ class Ratios(Whole):
         u = standardised(y, location, scale)[:, None]
         return Residuals(u, values, self._outcomes(y, location, scale))
 
-    def _outcomes(self, y: FloatArray, location: FloatArray, scale: FloatArray) -> RatioOutcomes | None:
+    def _outcomes(
+        self, y: FloatArray, location: FloatArray, scale: FloatArray
+    ) -> RatioOutcomes | None:
         """Normalise the ratios over all counts that matter, to draw y anew; None where too many do."""
         wing = WINGS * scale
         start = np.maximum(0.0, np.minimum(location - wing, y))
@@ -121,20 +132,28 @@ class Ratios(Whole):
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         """Return the mode, where ρ falls below 1, and the half-width of the model at x, (n, 1) each.
 
-        The width δ is where δ·log ρ(mode + δ) reaches −1: of a normal shape its standard deviation. It
-        only chooses the units that y is compared in, and so does one of several modes.
+        The width δ is where δ·log ρ(mode + δ) reaches −1: of a normal shape its standard
+        deviation. It only chooses the units that y is compared in, and so does one of
+        several modes.
         """
         mode = first_step(lambda step: ~(self.log_ratio(step) > 0), self.n)
         if not np.isfinite(mode).all():
             wrong = "The ratios p(y+1|x)/p(y|x) do not fall below 1, however large y is"
-            raise NumericalError(f"{wrong}, so that there is no such model. Check the function.")
+            raise NumericalError(
+                f"{wrong}, so that there is no such model. Check the function."
+            )
 
         def wide(step: FloatArray) -> AnyArray:
-            with np.errstate(invalid="ignore"):  # 0 times a ratio of 0: the mode is the largest count
+            with np.errstate(
+                invalid="ignore"
+            ):  # 0 times a ratio of 0: the mode is the largest count
                 return ~(step * self.log_ratio(mode + step) > -1.0)
 
         width = first_step(wide, self.n)
-        return mode[:, None], np.where(np.isfinite(width), np.maximum(width, 1.0), 1.0 + mode)[:, None]
+        return (
+            mode[:, None],
+            np.where(np.isfinite(width), np.maximum(width, 1.0), 1.0 + mode)[:, None],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +163,9 @@ class FromRatio(Ratios, FunctionOfRows):
     def log_ratio(self, y: FloatArray) -> FloatArray:
         values = one_each(self._called(y), len(y), "the ratio function")
         least = f"The smallest is {values.min():g}."
-        refuse_rows(values < 0, "A ratio of probabilities is not negative, and these are", least)
+        refuse_rows(
+            values < 0, "A ratio of probabilities is not negative, and these are", least
+        )
         with np.errstate(divide="ignore"):
             return np.log(values)
 
@@ -168,15 +189,16 @@ class FromLogPmf(Ratios):
 def from_ratio(function: Callable[..., Any]) -> Model:
     """Model of counts from ratios p(y+1|x)/p(y|x), which no normalising constant enters.
 
-    The tests use a difference Stein operator: with ρ the ratio and any function f,
-    ρ(y)/(1 + ρ(y))·f(y+1) − f(y)/(1 + ρ(y−1)), without the last term at the smallest count, has mean 0
-    under the model, exactly. It hardly sees weights of separated modes: prefer a CDF if there is one.
+    The tests use a difference Stein operator: with ρ the ratio and any function f, ρ(y)/(1
+    + ρ(y))·f(y+1) − f(y)/(1 + ρ(y−1)), without the last term at the smallest count, has
+    mean 0 under the model, exactly. It hardly sees weights of separated modes: prefer a CDF
+    if there is one.
 
     Parameters
     ----------
     function : callable
-        f(y, x) → p(y+1|x)/p(y|x) of shape (n,), for whole numbers y from 0 on; 0 where y is the
-        largest count that can be. Called by name when its parameters are named x and y.
+        f(y, x) → p(y+1|x)/p(y|x) of shape (n,), for whole numbers y from 0 on; 0 where y is
+        the largest count that can be. Called by name when its parameters are named x and y.
 
     Examples
     --------

@@ -4,9 +4,10 @@ With z = Φ⁻¹(F(y|x)) of the law as it is, the repaired law says that
 
     w = sinh(δ·asinh((z − m)/s) − ε)/δ
 
-is standard normal: m shifts, s spreads, ε skews and δ makes tails lighter or heavier (the sinh-arcsinh
-map of Jones and Pewsey), numbers of each row. After that a mixture of normal densities of w, the same in
-all rows, may take up what else is wrong with its shape. All is monotone, and smooth.
+is standard normal: m shifts, s spreads, ε skews and δ makes tails lighter or heavier (the
+sinh-arcsinh map of Jones and Pewsey), numbers of each row. After that a mixture of normal
+densities of w, the same in all rows, may take up what else is wrong with its shape. All is
+monotone, and smooth.
 """
 
 from __future__ import annotations
@@ -21,17 +22,31 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.laws._counts import Counts
 from condgof.laws._discrete import flat
 from condgof.laws._families import Normal
-from condgof.laws._law import TINY, Law, as_rows, check_levels, inverted, same_as, tail_scores
+from condgof.laws._law import (
+    TINY,
+    Law,
+    as_rows,
+    check_levels,
+    inverted,
+    same_as,
+    tail_scores,
+)
 
 #: Numbers of a map: m, log s, ε, log δ.
 PARAMETERS = 4
-#: Means and standard deviations of the densities that a shape mixes, the standard normal one last.
-CENTRES, WIDTHS = np.append(np.linspace(-2.4, 2.4, 13), 0.0), np.append(np.full(13, 0.35), 1.0)
+#: Means and standard deviations of the densities that a shape mixes, the standard normal
+#: one last.
+CENTRES, WIDTHS = (
+    np.append(np.linspace(-2.4, 2.4, 13), 0.0),
+    np.append(np.full(13, 0.35), 1.0),
+)
 #: Normal scores beyond this have no probability in double precision.
 FARTHEST = 37.0
-#: An upper tail below this comes from the probabilities of so many next counts: 1 − CDF has no digits.
+#: An upper tail below this comes from the probabilities of so many next counts: 1 − CDF has
+#: no digits.
 FAR_TAIL, TERMS = 1e-9, 6
-#: What a mean and a standard deviation leave out of the tail of counts, and how many counts they sum.
+#: What a mean and a standard deviation leave out of the tail of counts, and how many counts
+#: they sum.
 LEFT_OUT, SUMMED = 1e-9, 2**26
 
 
@@ -65,7 +80,9 @@ def bend(eta: FloatArray, z: FloatArray) -> Bent:
 
 def over_normal(w: FloatArray) -> FloatArray:
     """Return the densities that a shape mixes, over the standard normal one, at w (n,): (n, 14)."""
-    return np.asarray(np.exp(0.5 * (w[:, None] ** 2 - ((w[:, None] - CENTRES) / WIDTHS) ** 2)) / WIDTHS)
+    return np.asarray(
+        np.exp(0.5 * (w[:, None] ** 2 - ((w[:, None] - CENTRES) / WIDTHS) ** 2)) / WIDTHS
+    )
 
 
 def shaped_scores(shape: FloatArray, w: FloatArray) -> FloatArray:
@@ -78,7 +95,11 @@ def reshape(bent: Bent, shape: FloatArray) -> Bent:
     """Go on with the mixture; derivatives by η are those before it."""
     w, each = bent.w, over_normal(bent.w) * shape
     ratio, steep = each.sum(axis=1), -bent.w_by_eta[0]
-    slope = (each * (w[:, None] - (w[:, None] - CENTRES) / WIDTHS**2)).sum(axis=1) / ratio * steep
+    slope = (
+        (each * (w[:, None] - (w[:, None] - CENTRES) / WIDTHS**2)).sum(axis=1)
+        / ratio
+        * steep
+    )
     told = shaped_scores(shape, w), bent.log_ratio + np.log(ratio), bent.slope + slope
     return Bent(*told, bent.w_by_eta, bent.by_eta)
 
@@ -118,7 +139,11 @@ class Repaired(Law):
     def can(self, ability: str) -> bool:
         if ability in self.BY_CDF:
             return self.base.can("cdf")
-        needs = {"log_prob": ("log_prob",), "score": ("score", "log_prob"), "normal_scores": ()}
+        needs = {
+            "log_prob": ("log_prob",),
+            "score": ("score", "log_prob"),
+            "normal_scores": (),
+        }
         known = self.base.can("normal_scores") or self.base.can("cdf")
         return known and ability in needs and all(map(self.base.can, needs[ability]))
 
@@ -177,7 +202,11 @@ def _median_width(law: Law, least: float) -> tuple[FloatArray, FloatArray]:
 def count_scores(base: Counts, y: FloatArray) -> FloatArray:
     """Return Φ⁻¹(P(Y ≤ y | x)) of counts (n, k); the far upper tail from the probabilities there."""
     lower = base._cdf(y)
-    z = np.where(lower <= 0.0, -np.inf, np.where(lower >= 1.0, np.inf, tail_scores(lower, 1.0 - lower)))
+    z = np.where(
+        lower <= 0.0,
+        -np.inf,
+        np.where(lower >= 1.0, np.inf, tail_scores(lower, 1.0 - lower)),
+    )
     rows, columns = np.nonzero((1.0 - lower < FAR_TAIL) & np.isfinite(y))
     if len(rows) and base.can("log_prob"):
         law, first = base.take(rows), np.floor(y[rows, columns]) + 1.0
@@ -200,7 +229,11 @@ class RepairedCounts(Counts):
     #: The logarithm of the factor of the odds of 0, (n,).
     zero: FloatArray
 
-    rows, of_x, _bounds = same_as("base.rows"), same_as("base.of_x"), same_as("base._bounds")
+    rows, of_x, _bounds = (
+        same_as("base.rows"),
+        same_as("base.of_x"),
+        same_as("base._bounds"),
+    )
 
     @property
     def name(self) -> str:
@@ -233,8 +266,12 @@ class RepairedCounts(Counts):
         at = np.where(possible[:, None], y, 0.0)
         w, w0, left = self._parts(np.concatenate([at - 1.0, at], axis=1))
         before, after = w.T
-        inside = np.where(before > 0, ndtr(-before) - ndtr(-after), ndtr(after) - ndtr(before))
-        share = np.where(at[:, 0] == 0, np.exp(self.zero) * ndtr(w0[:, 0]), inside) * left[:, 0]
+        inside = np.where(
+            before > 0, ndtr(-before) - ndtr(-after), ndtr(after) - ndtr(before)
+        )
+        share = (
+            np.where(at[:, 0] == 0, np.exp(self.zero) * ndtr(w0[:, 0]), inside) * left[:, 0]
+        )
         return np.where(possible, np.log(np.maximum(share, TINY)), -np.inf)
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
@@ -278,5 +315,10 @@ def placed(values: FloatArray, at: FloatArray, y: FloatArray) -> FloatArray:
 def values_at(values: FloatArray, at: FloatArray, z: FloatArray) -> FloatArray:
     """Return the inverse of `placed`: values (n, m) at the scores z (n, m)."""
     right = np.clip(np.searchsorted(at, z), 1, len(at) - 1)
-    low, high = np.take_along_axis(values, right - 1, axis=1), np.take_along_axis(values, right, axis=1)
-    return np.asarray(low + (z - at[right - 1]) / (at[right] - at[right - 1]) * (high - low))
+    low, high = (
+        np.take_along_axis(values, right - 1, axis=1),
+        np.take_along_axis(values, right, axis=1),
+    )
+    return np.asarray(
+        low + (z - at[right - 1]) / (at[right] - at[right - 1]) * (high - low)
+    )

@@ -1,6 +1,7 @@
 """Frozen distributions of scipy.stats, and libraries that hold them: NGBoost, ensembles of qp.
 
-Arrays of parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number of rows.
+Arrays of parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number
+of rows.
 """
 
 from __future__ import annotations
@@ -34,12 +35,18 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "chi2": lambda s, loc, scale: families.Gamma(shape=s[0] / 2, scale=2 * scale, loc=loc),
     "expon": lambda s, loc, scale: families.Exponential(scale=scale, loc=loc),
     "weibull_min": lambda s, loc, scale: families.Weibull(shape=s[0], scale=scale, loc=loc),
-    "invgauss": lambda s, loc, scale: families.InverseGaussian(mean=s[0] * scale, shape=scale, loc=loc),
-    "lognorm": lambda s, loc, scale: families.LogNormal(mu=np.log(scale), sigma=s[0], loc=loc),
+    "invgauss": lambda s, loc, scale: families.InverseGaussian(
+        mean=s[0] * scale, shape=scale, loc=loc
+    ),
+    "lognorm": lambda s, loc, scale: families.LogNormal(
+        mu=np.log(scale), sigma=s[0], loc=loc
+    ),
     "beta": lambda s, loc, scale: families.Beta(a=s[0], b=s[1], low=loc, high=loc + scale),
     "uniform": lambda s, loc, scale: families.Uniform(low=loc, high=loc + scale),
     "poisson": lambda s, *_: counts.Poisson(mean=s[0]),
-    "nbinom": lambda s, *_: counts.NegativeBinomial(s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]),
+    "nbinom": lambda s, *_: counts.NegativeBinomial(
+        s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]
+    ),
     "binom": lambda s, *_: counts.Binomial(trials=s[0], p=s[1]),
 }
 FLAT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
@@ -73,7 +80,9 @@ class Frozen(Parametric):
         return middle, (high - low) / 1.35
 
     def _given(self, n: int, d_y: int) -> dict[str, FloatArray]:
-        return {p.name: p.values(n, (d_y,), finite=False) for p in self._parameters().values()}
+        return {
+            p.name: p.values(n, (d_y,), finite=False) for p in self._parameters().values()
+        }
 
     def _law(self, n: int, d_y: int = 1) -> Any:
         return self.freeze(**self._given(n, d_y))
@@ -92,9 +101,13 @@ class _Continuous(Frozen, Independent):
     def _log_density(self, y: FloatArray, law: object, zeros: FloatArray) -> FloatArray:
         return _ask(law, "logpdf", y)
 
-    def _log_tails(self, y: FloatArray, law: object, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _log_tails(
+        self, y: FloatArray, law: object, zeros: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         y = y + zeros  # a distribution without parameters does not know its rows
-        return np.maximum(_ask(law, "logcdf", y), LOG_TINY), np.maximum(_ask(law, "logsf", y), LOG_TINY)
+        return np.maximum(_ask(law, "logcdf", y), LOG_TINY), np.maximum(
+            _ask(law, "logsf", y), LOG_TINY
+        )
 
     def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
         return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
@@ -145,7 +158,9 @@ class ScipyCounts(Frozen, counts.Counts):
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         size = self._size()
         law = self._law(size)
-        return finite_moments(self.name, _ask(law, "mean"), np.sqrt(_ask(law, "var")), (size, 1))
+        return finite_moments(
+            self.name, _ask(law, "mean"), np.sqrt(_ask(law, "var")), (size, 1)
+        )
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         try:
@@ -155,7 +170,9 @@ class ScipyCounts(Frozen, counts.Counts):
             return middle, np.maximum(1.0, scale)
 
 
-def finite_moments(name: str, mean: Any, std: Any, shape: Any) -> tuple[FloatArray, FloatArray]:
+def finite_moments(
+    name: str, mean: Any, std: Any, shape: Any
+) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation, broadcast to a shape, or refuse them."""
     if not (np.isfinite(mean).all() and np.isfinite(std).all()):
         raise UnsupportedModelError(f"{name} has no finite mean and variance.")
@@ -182,10 +199,11 @@ def from_frozen(obj: object) -> Law | None:
 def from_scipy(function: Callable[[Any], Any]) -> Model:
     """Model from a function that returns frozen scipy.stats distributions.
 
-    The score is in closed form for norm, laplace, t, gamma, chi2, expon, invgauss, lognorm, beta and
-    uniform; for others it is a numerical derivative, and results tell its error. Parameters of what f(x)
-    returns are numbers, or arrays (n,) or (n, 1) with one row for each row of x. A frozen distribution
-    itself goes straight to the tests, the law of as many rows as its parameters have.
+    The score is in closed form for norm, laplace, t, gamma, chi2, expon, invgauss, lognorm,
+    beta and uniform; for others it is a numerical derivative, and results tell its error.
+    Parameters of what f(x) returns are numbers, or arrays (n,) or (n, 1) with one row for
+    each row of x. A frozen distribution itself goes straight to the tests, the law of as
+    many rows as its parameters have.
 
     Examples
     --------
@@ -198,14 +216,18 @@ def from_scipy(function: Callable[[Any], Any]) -> Model:
     """
     if not callable(function):
         kind = type(function).__name__
-        raise InputTypeError(f"from_scipy takes a function x → frozen distribution, got {kind}.")
+        raise InputTypeError(
+            f"from_scipy takes a function x → frozen distribution, got {kind}."
+        )
     return Model(partial(_returned, function), "the scipy.stats distribution")
 
 
 def _returned(function: Callable[[Any], Any], x: TableLike) -> Law:
     law = from_frozen(function(x))
     if law is None:
-        raise InputTypeError("The function of from_scipy must return a frozen distribution.")
+        raise InputTypeError(
+            "The function of from_scipy must return a frozen distribution."
+        )
     return law
 
 
@@ -219,7 +241,9 @@ def _read(obj: Any, stats: Any) -> Law:
     if np.any(loc):  # moments of statsmodels' distributions take none
         values["loc"] = loc
     discrete = isinstance(dist, stats.rv_discrete)
-    known = type(getattr(stats, dist.name, None)) is type(dist)  # a subclass may change the density
+    known = type(getattr(stats, dist.name, None)) is type(
+        dist
+    )  # a subclass may change the density
     if known and not (discrete and np.any(loc)):
         if dist.name in CLOSED:
             return CLOSED[dist.name](shapes, loc, scale)
@@ -243,7 +267,11 @@ def of_ngboost(obj: object) -> Law | Model:
     if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
         return _ngboost_law(obj)
     if "NGBoost" not in bases or "NGBSurvival" in bases:
-        what = "is of censored times" if "NGBSurvival" in bases else "of NGBoost is no regressor"
+        what = (
+            "is of censored times"
+            if "NGBSurvival" in bases
+            else "of NGBoost is no regressor"
+        )
         raise UnsupportedModelError(f"{name} {what}. Pass a fitted NGBRegressor.")
     if getattr(obj, "init_params", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
@@ -260,7 +288,9 @@ def _ngboost_law(obj: Any, x: TableLike | None = None) -> Law:
         return probabilities(distribution.class_probs())
     if (law := from_frozen(vars(distribution).get("dist"))) is None:
         holds = f"{bases[0]} of NGBoost holds no distribution of SciPy"
-        raise UnsupportedModelError(f"{holds}. Pass its log-density to condgof.from_log_prob.")
+        raise UnsupportedModelError(
+            f"{holds}. Pass its log-density to condgof.from_log_prob."
+        )
     return law
 
 
@@ -300,11 +330,15 @@ class Interpolated(ByRow):
 
     def _ask(self, method: str, *values: AnyArray) -> FloatArray:
         """Ask for a number, at values (m,) in each row, or at values (n, m) of the rows' own."""
-        ids = np.resize(self.ids, max(2, self.n))  # for a single one qp answers in other shapes
+        ids = np.resize(
+            self.ids, max(2, self.n)
+        )  # for a single one qp answers in other shapes
         try:
             given = (np.broadcast_to(v, (len(ids), v.shape[-1])) for v in values)
             return _ask(self.ensemble[ids], method, *given)[: self.n]
-        except Exception as error:  # parametrisations lack this and that, and say so in many ways
+        except (
+            Exception
+        ) as error:  # parametrisations lack this and that, and say so in many ways
             why = f"qp could not compute {method} of {self.name} ({error})."
             raise UnsupportedModelError(why) from error
 

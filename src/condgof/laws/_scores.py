@@ -11,8 +11,8 @@ from condgof.errors import UnsupportedModelError, refuse_rows
 from condgof.laws._discrete import Probabilities
 from condgof.laws._law import Law, check_shape
 
-#: Distances from the location, in scales, at which the line is cut; the error of a panel that is
-#: accepted, in scales; how often a panel is halved at most; rows at a time.
+#: Distances from the location, in scales, at which the line is cut; the error of a panel
+#: that is accepted, in scales; how often a panel is halved at most; rows at a time.
 CUTS = 2.0 ** np.arange(-2, 60)
 ACCURACY, HALVINGS, BLOCK = 1e-10, 40, 2048
 X, W = np.polynomial.legendre.leggauss(8)
@@ -45,8 +45,9 @@ MEASURES = {
 def offered(law: Law, d_y: int = 1) -> tuple[str, ...]:
     """Return the keys of the measures that a law offers, in the order of `MEASURES`.
 
-    Densities and probabilities have a log score if they are normalised (a function of the user's: if it
-    could be integrated, `Law.facing`), a CDF the CRPS, of classes if more than two are ordered.
+    Densities and probabilities have a log score if they are normalised (a function of the
+    user's: if it could be integrated, `Law.facing`), a CDF the CRPS, of classes if more
+    than two are ordered.
     """
     classes = law if isinstance(law, Probabilities) else None
     ranked = classes is None or (classes.ordered and classes.values.shape[1] > 2)
@@ -82,12 +83,15 @@ def _block(law: Law, y: FloatArray) -> FloatArray:
     tail = _below(law, np.arange(len(y)), edges)
     with np.errstate(all="ignore"):
         far = np.minimum(tail, 1.0 - tail) ** 2 * np.abs(edges - place[:, None])
-    # One cut, twice as far, beyond the last at which something is left, on either side, F is 0 or 1.
+    # One cut, twice as far, beyond the last at which something is left, on either side, F
+    # is 0 or 1.
     held = np.where(far > ACCURACY * scale[:, None], edges - place[:, None], 0.0)
     least = 0.5 * CUTS[0] * scale
     low = np.minimum(place + 2.0 * np.minimum(held.min(axis=1), -least), y)
     high = np.maximum(place + 2.0 * np.maximum(held.max(axis=1), least), y)
-    cuts = np.sort(np.clip(np.column_stack([edges, y]), low[:, None], high[:, None]), axis=1)
+    cuts = np.sort(
+        np.clip(np.column_stack([edges, y]), low[:, None], high[:, None]), axis=1
+    )
     start, stop = cuts[:, :-1], cuts[:, 1:]
     rows_of, which = np.nonzero(start < stop)
     return _halved(law, y, scale, rows_of, start[rows_of, which], stop[rows_of, which])
@@ -115,20 +119,29 @@ def _placed(law: Law, n: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _halved(
-    law: Law, y: FloatArray, scale: FloatArray, rows: IntArray, start: FloatArray, stop: FloatArray
+    law: Law,
+    y: FloatArray,
+    scale: FloatArray,
+    rows: IntArray,
+    start: FloatArray,
+    stop: FloatArray,
 ) -> FloatArray:
     """Integrate over panels [start, stop] of the rows `own`, halving those that are not accurate."""
 
     def rule(rows: IntArray, start: FloatArray, stop: FloatArray) -> FloatArray:
         half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
         t = middle[:, None] + half[:, None] * X
-        return np.asarray(half * (np.square(_below(law, rows, t) - (t >= y[rows, None])) @ W))
+        return np.asarray(
+            half * (np.square(_below(law, rows, t) - (t >= y[rows, None])) @ W)
+        )
 
     out, whole = np.zeros(len(y)), rule(rows, start, stop)
     for _ in range(HALVINGS):
         middle = 0.5 * (start + stop)
         left, right = rule(rows, start, middle), rule(rows, middle, stop)
-        done = ~(np.abs(left + right - whole) > ACCURACY * scale[rows])  # NaN does not get better
+        done = ~(
+            np.abs(left + right - whole) > ACCURACY * scale[rows]
+        )  # NaN does not get better
         np.add.at(out, rows[done], (left + right)[done])
         if done.all():
             return out

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, TableLike
-from condgof.errors import InputError, InputTypeError, UnsupportedModelError, check_count, require
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    UnsupportedModelError,
+    check_count,
+    require,
+)
 from condgof.laws._families import Normal
 from condgof.laws._law import Model
 from condgof.laws._library import as_pandas, as_table, class_law, comes_from
@@ -21,8 +27,8 @@ from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 #: Maps of y that keep a Gaussian Gaussian.
 AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 LATENT = (
-    "the Gaussian process has no WhiteKernel: its standard deviations are those of the latent function, "
-    "without the noise of the observations (also that in alpha)"
+    "the Gaussian process has no WhiteKernel: its standard deviations are those of the"
+    " latent function, without the noise of the observations (also that in alpha)"
 )
 
 
@@ -35,8 +41,13 @@ def adapt(obj: Any) -> Model:
         _predictor(obj)  # which refuses what has none
         return Model(partial(_gaussian, obj), type(obj).__name__)
     if not hasattr(obj, "predict_proba"):
-        advice = "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that does."
-        raise UnsupportedModelError(f"{type(obj).__name__} predicts no probabilities. {advice}")
+        advice = (
+            "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that"
+            " does."
+        )
+        raise UnsupportedModelError(
+            f"{type(obj).__name__} predicts no probabilities. {advice}"
+        )
     return Model(partial(class_law, obj.predict_proba, obj.classes_), "scikit-learn")
 
 
@@ -56,7 +67,9 @@ def _check_fitted(obj: object) -> None:
     name = type(obj).__name__
     if not hasattr(obj, "predict"):
         advice = "Pass a fitted regressor (for a search, with refit=True)."
-        raise UnsupportedModelError(f"{name} has no predict method: it says nothing of y. {advice}")
+        raise UnsupportedModelError(
+            f"{name} has no predict method: it says nothing of y. {advice}"
+        )
     try:
         check_is_fitted(obj)
     except NotFittedError as error:
@@ -73,12 +86,19 @@ def _predictor(obj: Any) -> Callable[[Any], tuple[AnyArray, AnyArray, Any]]:
         return lambda x: last(before.transform(x) if len(obj.steps) > 1 else x)
     if hasattr(obj, "regressor_"):
         inner, transformer = _predictor(obj.regressor_), obj.transformer_
-        affine = type(transformer).__name__ in AFFINE and not getattr(transformer, "clip", False)
+        affine = type(transformer).__name__ in AFFINE and not getattr(
+            transformer, "clip", False
+        )
         if type(transformer).__name__ == "FunctionTransformer":
             affine = transformer.func is None and transformer.inverse_func is None
         if not affine:
-            told = f"{name} models a transformed y, not Gaussian in y itself. Test that: pass its"
-            raise UnsupportedModelError(f"{told} regressor_ as the model and the transformed y as y.")
+            told = (
+                f"{name} models a transformed y, not Gaussian in y itself. Test that:"
+                " pass its"
+            )
+            raise UnsupportedModelError(
+                f"{told} regressor_ as the model and the transformed y as y."
+            )
 
         def scaled(x: TableLike) -> tuple[AnyArray, AnyArray, Any]:
             mean, std, last = inner(x)
@@ -89,8 +109,13 @@ def _predictor(obj: Any) -> Callable[[Any], tuple[AnyArray, AnyArray, Any]]:
 
         return scaled
     if "return_std" not in inspect.signature(obj.predict).parameters:
-        give = "Give it one: condgof.models.with_residual_scale(...) or residual_scale_by_cv(...)."
-        raise UnsupportedModelError(f"{name} has no standard deviation: it is no density of y. {give}")
+        give = (
+            "Give it one: condgof.models.with_residual_scale(...) or"
+            " residual_scale_by_cv(...)."
+        )
+        raise UnsupportedModelError(
+            f"{name} has no standard deviation: it is no density of y. {give}"
+        )
     # The linear ones multiply x as it is, which a polars frame does not bear.
     return lambda x: (*obj.predict(as_pandas(x), return_std=True), obj)
 
@@ -121,8 +146,9 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
     Parameters
     ----------
     regressor, std : object with a ``predict(X)`` method; float, (d_y,) array or function of x
-        Whichever library fitted it; the standard deviation of the residuals, of data that it was not
-        fitted on (see `residual_scale_by_cv`), or a function x → (n,) or (n, d_y).
+        Whichever library fitted it; the standard deviation of the residuals, of data that
+        it was not fitted on (see `residual_scale_by_cv`), or a function x → (n,) or (n,
+        d_y).
 
     Examples
     --------
@@ -140,13 +166,19 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
         from sklearn.base import is_classifier
 
         if is_classifier(regressor):
-            raise UnsupportedModelError(f"{name} is a classifier, which goes straight to the tests.")
+            raise UnsupportedModelError(
+                f"{name} is a classifier, which goes straight to the tests."
+            )
         _check_fitted(regressor)
     if not callable(std):
         std = as_numbers(std, "std").astype(np.float64)
         if std.ndim > 1 or not (std > 0).all():
-            raise InputError(f"std must be positive, one number or one a column of y, got {std!r}.")
-    return ResidualScale(partial(_around, regressor, std), name, regressor=regressor, std=std)
+            raise InputError(
+                f"std must be positive, one number or one a column of y, got {std!r}."
+            )
+    return ResidualScale(
+        partial(_around, regressor, std), name, regressor=regressor, std=std
+    )
 
 
 def residual_scale_by_cv(
@@ -154,14 +186,16 @@ def residual_scale_by_cv(
 ) -> ResidualScale:
     """Make a density of any scikit-learn regressor, its residual scale found by cross-validation.
 
-    The standard deviation (`std` of the model, (d_y,)) is the root mean square of the out-of-fold
-    residuals, the same at every x. Those of the rows that it was fitted on would be too small.
+    The standard deviation (`std` of the model, (d_y,)) is the root mean square of the
+    out-of-fold residuals, the same at every x. Those of the rows that it was fitted on
+    would be too small.
 
     Parameters
     ----------
     regressor, X, y : estimator; array or frame (n,) or (n, d_x); array_like (n,) or (n, d_y)
-        It is never changed: folds, and all rows when it is not fitted, are fitted on clones. The data
-        are those of training: *not* those that the model will be tested on.
+        It is never changed: folds, and all rows when it is not fitted, are fitted on
+        clones. The data are those of training: *not* those that the model will be tested
+        on.
     cv, rng : int; int, numpy.random.Generator or None
         Number of folds; for drawing them, and for ``random_state`` of None.
 
@@ -176,7 +210,9 @@ def residual_scale_by_cv(
     array([0.5])
     """
     if checked_base(regressor, "residual_scale_by_cv").is_classifier(regressor):
-        raise InputTypeError(f"{type(regressor).__name__} is a classifier. Pass a regressor.")
+        raise InputTypeError(
+            f"{type(regressor).__name__} is a classifier. Pass a regressor."
+        )
     X, targets = as_table(X), as_numbers(y, "y").astype(np.float64)
     n, generator = len(targets), Seed.of(rng).stream(Use.SPLIT)
     if len(X) != n:
@@ -187,11 +223,16 @@ def residual_scale_by_cv(
     for test in map(np.sort, np.array_split(order, cv)):
         train = np.setdiff1d(order, test)
         fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
-        mean, held = fitted.predict(take_rows(X, test)), targets[test].reshape(len(test), -1)
+        mean, held = (
+            fitted.predict(take_rows(X, test)),
+            targets[test].reshape(len(test), -1),
+        )
         squares.append(np.square(held - np.asarray(mean).reshape(held.shape)))
     std: FloatArray = np.sqrt(np.concatenate(squares).mean(axis=0))
     if not (std > 0).all():
-        raise InputError("The out-of-fold residuals are all 0: y has no noise to make a density of.")
+        raise InputError(
+            "The out-of-fold residuals are all 0: y has no noise to make a density of."
+        )
     try:
         _check_fitted(regressor)
     except (InputError, TypeError):
@@ -202,9 +243,13 @@ def residual_scale_by_cv(
 def checked_base(estimator: object, maker: str) -> Any:
     """Return sklearn.base, once the estimator is one that it can work with."""
     base = require("sklearn.base", "sklearn", maker)
-    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "fit") and hasattr(estimator, "predict")
+    ):
         name = maker.rpartition(".")[2]
-        raise InputTypeError(f"{name} takes an estimator with fit and predict, got {estimator!r}.")
+        raise InputTypeError(
+            f"{name} takes an estimator with fit and predict, got {estimator!r}."
+        )
     return base
 
 
@@ -214,5 +259,7 @@ def seeded_clone(estimator: object, generator: np.random.Generator) -> Any:
 
     copy = clone(estimator)
     given = copy.get_params()
-    names = [k for k in sorted(given) if k.split("__")[-1] == "random_state" and given[k] is None]
+    names = [
+        k for k in sorted(given) if k.split("__")[-1] == "random_state" and given[k] is None
+    ]
     return copy.set_params(**{name: int(generator.integers(2**31)) for name in names})

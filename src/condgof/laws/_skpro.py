@@ -31,7 +31,9 @@ CLOSED: dict[str, Callable[..., Law]] = {
     "Gamma": lambda alpha, beta: families.Gamma(shape=alpha, rate=beta),
     "Exponential": lambda rate: families.Exponential(rate=rate),
     "LogNormal": lambda mu, sigma: families.LogNormal(mu, sigma),
-    "InverseGaussian": lambda mu, scale: families.InverseGaussian(mean=mu * scale, shape=scale),
+    "InverseGaussian": lambda mu, scale: families.InverseGaussian(
+        mean=mu * scale, shape=scale
+    ),
     "Beta": lambda alpha, beta: families.Beta(alpha, beta),
     "Uniform": lambda lower, upper: families.Uniform(lower, upper),
     "Poisson": lambda mu: counts.Poisson(mu),
@@ -50,10 +52,14 @@ def adapt(obj: Any) -> Law | Model:
     name = type(obj).__name__
     if hasattr(obj, "log_pdf"):
         if len(obj.shape) != 2:
-            raise ShapeError(f"{name} of skpro has no rows. Make it with one row an observation.")
+            raise ShapeError(
+                f"{name} of skpro has no rows. Make it with one row an observation."
+            )
         return _law(obj)(n=len(obj))
     if not hasattr(obj, "predict_proba"):
-        raise UnsupportedModelError(f"{name} of skpro predicts no distribution. Pass a regressor.")
+        raise UnsupportedModelError(
+            f"{name} of skpro predicts no distribution. Pass a regressor."
+        )
     if not obj.is_fitted:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
     return Model(partial(_predicted, obj), name)
@@ -92,7 +98,9 @@ def _law(distribution: Any) -> Law:
     if not discrete:
         _refuse_atoms(distribution)
         if name == "NormalMixture":
-            return _normal_mixture(distribution.pi, distribution.mu, distribution.sigma, d_y)
+            return _normal_mixture(
+                distribution.pi, distribution.mu, distribution.sigma, d_y
+            )
     if name in CLOSED and (d_y == 1 or not discrete):
         return CLOSED[name](**_parameters(distribution))
     if d_y != 1:
@@ -102,11 +110,15 @@ def _law(distribution: Any) -> Law:
         parts = [part for _, part in distribution._distributions]
         if any(type(part).__name__ != "Normal" for part in parts):
             advice = "Pass its log-density to condgof.from_log_prob, with its support."
-            raise UnsupportedModelError(f"A mixture of skpro must have normal parts. {advice}")
+            raise UnsupportedModelError(
+                f"A mixture of skpro must have normal parts. {advice}"
+            )
         given = [_parameters(part) for part in parts]
         means, stds = (np.stack([p[key] for p in given], axis=1) for key in ("mu", "sigma"))
         return _normal_mixture(distribution._weights, means, stds, 1)
-    return (SkproCounts if discrete else FlatRows if name in HISTOGRAMS else SkproRows)(distribution)
+    return (SkproCounts if discrete else FlatRows if name in HISTOGRAMS else SkproRows)(
+        distribution
+    )
 
 
 def _tag(distribution: Any, name: str) -> Any:
@@ -116,23 +128,35 @@ def _tag(distribution: Any, name: str) -> Any:
 def _parameters(distribution: Any) -> dict[str, FloatArray]:
     given = distribution.get_params(deep=False)
     names = given.keys() - {"index", "columns"}  # rows match by position
-    return {k: np.broadcast_to(np.asarray(given[k], np.float64), distribution.shape) for k in names}
+    return {
+        k: np.broadcast_to(np.asarray(given[k], np.float64), distribution.shape)
+        for k in names
+    }
 
 
 def _normal_mixture(pi: Any, mu: Any, sigma: Any, d_y: int) -> NormalMixture:
-    weights, *others = (np.array(p, dtype=np.float64) for p in (np.atleast_2d(pi), mu, sigma))
+    weights, *others = (
+        np.array(p, dtype=np.float64) for p in (np.atleast_2d(pi), mu, sigma)
+    )
     means, stds = (p[..., None] if p.ndim < 3 else p for p in others)
     shape = np.broadcast_shapes(means.shape, stds.shape, (1, weights.shape[1], d_y))
     weights = np.broadcast_to(normalised(weights), shape[:2])
-    return NormalMixture(weights, np.broadcast_to(means, shape), np.broadcast_to(stds, shape))
+    return NormalMixture(
+        weights, np.broadcast_to(means, shape), np.broadcast_to(stds, shape)
+    )
 
 
 def _refuse_atoms(distribution: Any) -> None:
-    parts = [part for part in distribution.get_params().values() if hasattr(part, "log_pdf")]
+    parts = [
+        part for part in distribution.get_params().values() if hasattr(part, "log_pdf")
+    ]
     for part in parts:
         _refuse_atoms(part)
     if not parts and (kind := _tag(distribution, "distr:measuretype")) != "continuous":
-        told = f"{type(distribution).__name__} of skpro is a {kind} distribution: some values of y have"
+        told = (
+            f"{type(distribution).__name__} of skpro is a {kind} distribution: some values"
+            " of y have"
+        )
         advice = "those values are no counts. Use condgof.from_draws."
         raise UnsupportedModelError(f"{told} a probability, and {advice}")
 
@@ -159,7 +183,9 @@ class _Rows(Law):
         if "ppf" not in self._exact():
             return super().support
         with np.errstate(all="ignore"):
-            low, high = (self._ask("ppf", np.full((self.n, 1), q))[:, None] for q in (0.0, 1.0))
+            low, high = (
+                self._ask("ppf", np.full((self.n, 1), q))[:, None] for q in (0.0, 1.0)
+            )
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
     def cdf(self, y: AnyArray) -> FloatArray:
@@ -171,7 +197,9 @@ class _Rows(Law):
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         if not {"mean", "var"} <= self._exact():
-            raise UnsupportedModelError(f"skpro has no exact mean and variance of {self.name}.")
+            raise UnsupportedModelError(
+                f"skpro has no exact mean and variance of {self.name}."
+            )
         mean, var = self.distribution.mean(), self.distribution.var()
         return np.array(mean, dtype=np.float64), np.sqrt(np.array(var, dtype=np.float64))
 

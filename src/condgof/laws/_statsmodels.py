@@ -23,10 +23,14 @@ from condgof.sample import as_numbers
 #: The closed form of a family of a GLM, from μ, φ and trials, (n,) each, and the GLM.
 FAMILIES: dict[str, Callable[..., Law]] = {
     "Gaussian": lambda mu, phi, *_: Normal(mu, np.sqrt(phi)),
-    "Gamma": lambda mu, phi, *_: Gamma(shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi),
+    "Gamma": lambda mu, phi, *_: Gamma(
+        shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi
+    ),
     "InverseGaussian": lambda mu, phi, *_: InverseGaussian(mean=mu, shape=1.0 / phi),
     "Poisson": lambda mu, *_: counts.Poisson(mu),
-    "NegativeBinomial": lambda mu, _, __, glm: counts.NegativeBinomial(mu, float(glm.family.alpha)),
+    "NegativeBinomial": lambda mu, _, __, glm: counts.NegativeBinomial(
+        mu, float(glm.family.alpha)
+    ),
     "Binomial": lambda mu, _, trials, __: (
         bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
     ),
@@ -52,20 +56,21 @@ def from_statsmodels(
 ) -> Model:
     """Model from results of statsmodels.
 
-    The density is that of the family at the estimated parameters, as if they were known. `as_model` does
-    the same for results that need nothing besides x.
+    The density is that of the family at the estimated parameters, as if they were known.
+    `as_model` does the same for results that need nothing besides x.
 
     Parameters
     ----------
     results : Results
-        Of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial or Binomial)
-        or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson, zero-inflated, truncated and
-        hurdle ones, Logit, Probit, MNLogit, OrderedModel). For a formula x must be a frame with its
-        columns; otherwise x has the columns of the fitted exog, the constant included.
+        Of an OLS, a WLS, a GLM (Gaussian, Gamma, InverseGaussian, Poisson, NegativeBinomial
+        or Binomial) or a discrete model (Poisson, NegativeBinomial, GeneralizedPoisson,
+        zero-inflated, truncated and hurdle ones, Logit, Probit, MNLogit, OrderedModel). For
+        a formula x must be a frame with its columns; otherwise x has the columns of the
+        fitted exog, the constant included.
     weights, offset, exposure, trials : number, array of shape (n,) or function of x
-        Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or the variance
-        weights of a GLM; the offset or exposure of a GLM or a count model; the trials of a binomial GLM,
-        whose y is then the number of successes.
+        Those of the rows that are tested: the weights of a WLS (variance = scale/weight) or
+        the variance weights of a GLM; the offset or exposure of a GLM or a count model; the
+        trials of a binomial GLM, whose y is then the number of successes.
     exog_infl : array of shape (n,) or (n, k), or function of x
         The columns of the fitted exog_infl of a zero-inflated model, the constant included.
 
@@ -82,22 +87,35 @@ def from_statsmodels(
     """
     _check_supported(results)
     given, beside, fixed = (weights, offset, exposure, trials, exog_infl), {}, {}
-    for (name, needed), value in zip(_fitted_with(results.model).items(), given, strict=True):
+    for (name, needed), value in zip(
+        _fitted_with(results.model).items(), given, strict=True
+    ):
         if value is None:
             if needed:
                 call = f"from_statsmodels(results, {name}=...), an array or a function of x"
-                raise InputError(f"The model was fitted with {name}. Pass that of your rows: {call}.")
+                raise InputError(
+                    f"The model was fitted with {name}. Pass that of your rows: {call}."
+                )
             continue
         # Weights may be given where the fit had none.
-        usable = {"weights": not _discrete(results.model), "exog_infl": hasattr(results.model, name)}
+        usable = {
+            "weights": not _discrete(results.model),
+            "exog_infl": hasattr(results.model, name),
+        }
         if not (needed or usable.get(name, False)):
-            raise InputError(f"The model was fitted without {name}, so that {name}= has no meaning.")
+            raise InputError(
+                f"The model was fitted without {name}, so that {name}= has no meaning."
+            )
         if callable(value) or (np.ndim(value) == 0 and not isinstance(value, str)):
             fixed[name] = value
         else:
             advice = "A column of x is a function of it, lambda x: x['name']."
             beside[name] = as_numbers(value, name, advice=advice).astype(np.float64)
-    return Model(partial(_law, results, fixed), f"{type(results.model).__name__} of statsmodels", beside)
+    return Model(
+        partial(_law, results, fixed),
+        f"{type(results.model).__name__} of statsmodels",
+        beside,
+    )
 
 
 def _law(results: Any, fixed: dict[str, Any], x: TableLike, **beside: AnyArray) -> Law:
@@ -105,33 +123,45 @@ def _law(results: Any, fixed: dict[str, Any], x: TableLike, **beside: AnyArray) 
     n, formula, given = len(table), getattr(model, "formula", None), {}
     if formula is None and table.shape[1] != (count := model.exog.shape[1]):
         hint = "Is the constant among them (statsmodels.api.add_constant)?"
-        raise InputError(f"The model was fitted on {count} columns, and x has {table.shape[1]}. {hint}")
+        raise InputError(
+            f"The model was fitted on {count} columns, and x has {table.shape[1]}. {hint}"
+        )
     if formula is not None and not hasattr(table, "columns"):
         fitted = f"The model was fitted by the formula {str(formula)!r}"
-        raise InputTypeError(f"{fitted}, and x has no column names. Pass x as a frame with them.")
+        raise InputTypeError(
+            f"{fitted}, and x has no column names. Pass x as a frame with them."
+        )
     for name, value in {**fixed, **beside}.items():
         width = model.k_inflate if name == "exog_infl" else 1
         values = Parameter.of(name, value).at(x, n).values(n, (width,))
         given[name] = np.array(values if name == "exog_infl" else values[:, 0])
     if hasattr(model, "exog_infl"):  # statsmodels would take the rows of the fit
-        given.setdefault("exog_infl", np.broadcast_to(model.exog_infl[:1], (n, model.k_inflate)))
+        given.setdefault(
+            "exog_infl", np.broadcast_to(model.exog_infl[:1], (n, model.k_inflate))
+        )
     weights, trials = (given.pop(name, None) for name in ("weights", "trials"))
 
     def predict(**which: str) -> FloatArray:
         return np.asarray(results.predict(table, **given, **which), dtype=np.float64)
 
     if (family := _family(model)) is None:
-        law = _counts_or_classes(results, predict, lambda: results.get_distribution(table, **given))
+        law = _counts_or_classes(
+            results, predict, lambda: results.get_distribution(table, **given)
+        )
     else:
         scale = float(results.scale)
         if family in DISCRETE and abs(scale - 1.0) > 1e-9:
             quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
-            raise UnsupportedModelError(f"This {family} GLM has the {quasi}. Fit it with scale=1.")
+            raise UnsupportedModelError(
+                f"This {family} GLM has the {quasi}. Fit it with scale=1."
+            )
         by = 1.0 if weights is None else check_positive(weights, "weights")
         law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
     response = model.endog_names
     if formula is not None and isinstance(response, str) and not response.isidentifier():
-        return law.noted(f"statsmodels fitted the response {response!r} of the formula: y must be that")
+        return law.noted(
+            f"statsmodels fitted the response {response!r} of the formula: y must be that"
+        )
     return law
 
 
@@ -179,7 +209,9 @@ def _family(model: Any) -> str | None:
 
 def _discrete(model: object) -> bool:
     module, name = type(model).__module__, type(model).__name__
-    return _family(model) in DISCRETE or ".discrete." in module or name in (*BINARY, *CLASSES)
+    return (
+        _family(model) in DISCRETE or ".discrete." in module or name in (*BINARY, *CLASSES)
+    )
 
 
 def _check_supported(results: object) -> None:
@@ -194,10 +226,14 @@ def _check_supported(results: object) -> None:
         known = known and getattr(model, "truncation", 0) == 0
         if _varies(model, "var_weights", 1.0):
             told = f"A {family} GLM with var_weights is no distribution of y"
-            raise UnsupportedModelError(f"{told}. Fit columns of successes and failures, with trials=.")
+            raise UnsupportedModelError(
+                f"{told}. Fit columns of successes and failures, with trials=."
+            )
     elif not hasattr(results, "scale"):
         give = "Give one: condgof.models.with_residual_scale(results, std=...)"
-        raise UnsupportedModelError(f"These results of {name} have no estimate of the noise. {give}.")
+        raise UnsupportedModelError(
+            f"These results of {name} have no estimate of the noise. {give}."
+        )
     else:
         known = family in FAMILIES
     if not known:
@@ -209,14 +245,20 @@ def _check_supported(results: object) -> None:
 def _fitted_with(model: object) -> dict[str, bool]:
     """Say what a fit had besides x that a prediction at other rows needs."""
     return {
-        "weights": _varies(model, "var_weights" if hasattr(model, "var_weights") else "weights", 1.0),
+        "weights": _varies(
+            model, "var_weights" if hasattr(model, "var_weights") else "weights", 1.0
+        ),
         "offset": _varies(model, "offset", 0.0),
         "exposure": _varies(model, "exposure", 0.0),  # kept as its logarithm
         "trials": _varies(model, "n_trials", 1.0),
-        "exog_infl": hasattr(model, "exog_infl") and bool(np.ptp(model.exog_infl, axis=0).any()),
+        "exog_infl": (
+            hasattr(model, "exog_infl") and bool(np.ptp(model.exog_infl, axis=0).any())
+        ),
     }
 
 
 def _varies(model: object, name: str, usual: float) -> bool:
     values = getattr(model, name, None)
-    return values is not None and bool(np.any(np.asarray(values, dtype=np.float64) != usual))
+    return values is not None and bool(
+        np.any(np.asarray(values, dtype=np.float64) != usual)
+    )

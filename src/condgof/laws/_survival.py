@@ -10,7 +10,13 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
-from condgof.errors import InputError, ShapeError, UnsupportedModelError, refuse_rows, users_code
+from condgof.errors import (
+    InputError,
+    ShapeError,
+    UnsupportedModelError,
+    refuse_rows,
+    users_code,
+)
 from condgof.laws import _law as laws
 from condgof.laws._as_model import as_model
 from condgof.laws._law import Around, AtRows, Model, ModelLike, same_as
@@ -40,7 +46,9 @@ class Censored(Around):
 
     def take(self, rows: IntArray) -> Censored:
         law = self.law if self.law.rows is None else self.law.take(rows)
-        return Censored(law, self.event[rows], None if self.entry is None else self.entry[rows])
+        return Censored(
+            law, self.event[rows], None if self.entry is None else self.entry[rows]
+        )
 
     def __call__(self, x: TableLike | None = None, n: int | None = None) -> Censored:
         super().__call__(x, n)
@@ -49,13 +57,24 @@ class Censored(Around):
     def facing(self, y: AnyArray) -> Censored:
         """Refuse a law that does not say P(Y > y | x), and check entries against y."""
         law = self.law.facing(y)
-        if law.discrete or not law.of_x or not any(map(law.can, ("normal_scores", "cdf", "sf"))):
-            told = f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not say"
-            raise UnsupportedModelError(f"{told}. Pass a closed form, or a model of survival.")
+        if (
+            law.discrete
+            or not law.of_x
+            or not any(map(law.can, ("normal_scores", "cdf", "sf")))
+        ):
+            told = (
+                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does"
+                " not say"
+            )
+            raise UnsupportedModelError(
+                f"{told}. Pass a closed form, or a model of survival."
+            )
         times = self._columns(y)[:, 0]
         if self.entry is not None:
             late = self.entry >= times
-            refuse_rows(late, "entry is not before y", "A row is watched from entry until y.")
+            refuse_rows(
+                late, "entry is not before y", "A row is watched from entry until y."
+            )
         return replace(self, law=law)
 
     def watched(self, z: FloatArray) -> FloatArray:
@@ -85,8 +104,8 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
     model : law, model or anything `as_model` takes
         A model of a continuous time that says P(Y > y | x).
     event, entry : array_like of shape (n,), or None
-        1 where the event came at y, 0 where it had not come by y (None: the model as it is); the time
-        from which on a row was watched: it is in the data because y is later.
+        1 where the event came at y, 0 where it had not come by y (None: the model as it
+        is); the time from which on a row was watched: it is in the data because y is later.
     x : frame, optional
         If `event` and `entry` are pandas objects, their index must be that of x.
 
@@ -101,15 +120,22 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
     made = as_model(model)
     if event is None:
         if entry is not None:
-            raise InputError("entry= goes with event=: pass event, 1 for all rows if none is censored.")
+            raise InputError(
+                "entry= goes with event=: pass event, 1 for all rows if none is censored."
+            )
         return made
-    values, start = _column(event, "event", x), None if entry is None else _column(entry, "entry", x)
+    values, start = (
+        _column(event, "event", x),
+        None if entry is None else _column(entry, "entry", x),
+    )
     wrong = (values != 0) & (values != 1)
     got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
     must = "event must be 0 or 1 in each row (1: it came at y; 0: it had not by y)"
     refuse_rows(wrong, f"{must}, and is {got}", "Correct those rows.")
     if not values.any():
-        raise InputError("event is 0 in all rows: without a single event there is nothing to compare.")
+        raise InputError(
+            "event is 0 in all rows: without a single event there is nothing to compare."
+        )
     if start is not None and len(start) != len(values):
         raise ShapeError(f"entry has {len(start)} rows, and event {len(values)}.")
     return Censored(made, values, start)
@@ -118,11 +144,19 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
 def _column(given: Any, name: str, x: Any) -> FloatArray:
     both = hasattr(given, "iloc") and hasattr(x, "iloc")
     if both and len(given) == len(x) and not given.index.equals(x.index):
-        raise InputError(f"{name} and x have different indices. Align them, or pass arrays.")
+        raise InputError(
+            f"{name} and x have different indices. Align them, or pass arrays."
+        )
     values = as_numbers(given, name).astype(np.float64)
     if not values.ndim or values.size != len(values):
-        raise ShapeError(f"{name} must have shape (n,), one number for each row, got {values.shape}.")
-    refuse_rows(np.isnan(values), f"{name} is missing", "Say of each row what it is, or drop the row.")
+        raise ShapeError(
+            f"{name} must have shape (n,), one number for each row, got {values.shape}."
+        )
+    refuse_rows(
+        np.isnan(values),
+        f"{name} is missing",
+        "Say of each row what it is, or drop the row.",
+    )
     return values.ravel()
 
 
@@ -144,7 +178,9 @@ class SurvivalCurves(AtRows):
         with users_code(self.name):
             shares = np.asarray(self.curves(self.x, times), dtype=np.float64)
         if shares.shape != (self.count, len(times)):
-            raise InputError(f"{self.name} predicted a shape of {shares.shape} for {self.count} rows.")
+            raise InputError(
+                f"{self.name} predicted a shape of {shares.shape} for {self.count} rows."
+            )
         return np.clip(shares, 0.0, 1.0)
 
     def sf(self, y: AnyArray) -> FloatArray:
@@ -178,8 +214,12 @@ def of_lifelines(obj: Any) -> Model:
     if not hasattr(obj, "predict_survival_function"):
         told = f"{name} of lifelines predicts no survival given x"
         raise UnsupportedModelError(f"{told}. Pass a regression, such as CoxPHFitter.")
-    stepped = getattr(obj, "baseline_estimation_method", "") == "breslow" or "Additive" in name
-    return Model(partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name)
+    stepped = (
+        getattr(obj, "baseline_estimation_method", "") == "breslow" or "Additive" in name
+    )
+    return Model(
+        partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name
+    )
 
 
 def of_sksurv(obj: Any) -> Model:
@@ -188,11 +228,16 @@ def of_sksurv(obj: Any) -> Model:
     last = obj[-1] if hasattr(obj, "steps") else obj
     if not hasattr(last, "predict_survival_function"):
         advice = "Pass one that does, such as RandomSurvivalForest."
-        raise UnsupportedModelError(f"{name} ranks risks and predicts no survival function. {advice}")
+        raise UnsupportedModelError(
+            f"{name} ranks risks and predicts no survival function. {advice}"
+        )
     try:
         times = np.asarray(last.unique_times_)
     except Exception as error:  # not fitted, or fitted without a baseline
-        how = "Call its fit method first (of CoxnetSurvivalAnalysis with fit_baseline_model=True)"
+        how = (
+            "Call its fit method first (of CoxnetSurvivalAnalysis with"
+            " fit_baseline_model=True)"
+        )
         raise InputError(f"{name} has no survival function yet. {how}.") from error
     return Model(partial(_law, _sksurv, obj, float(times[-1]), True), name)
 

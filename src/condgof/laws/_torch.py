@@ -32,15 +32,18 @@ class TorchNetwork(Network):
     """A torch model; see `from_torch`."""
 
     LIBRARY = "torch"
-    ADVICE = "Dropout and batch normalisation do that: name the networks, from_torch(f, modules=[net])."
+    ADVICE = (
+        "Dropout and batch normalisation do that: name the networks, from_torch(f,"
+        " modules=[net])."
+    )
     modules: tuple[Any, ...]
     dtype: Any
     device: Any
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        # Submodules are in evaluation mode, gradients can be taken whatever the caller's mode is, and
-        # nothing is cast; afterwards all is as before.
+        # Submodules are in evaluation mode, gradients can be taken whatever the caller's
+        # mode is, and nothing is cast; afterwards all is as before.
         torch, kind = torch_module(), self.device.type
         elsewhere, random = ([], "cuda") if kind == "cpu" else ([self.device], str(kind))
         with (
@@ -52,14 +55,17 @@ class TorchNetwork(Network):
             ExitStack() as stack,
         ):
             for part in (part for module in self.modules for part in module.modules()):
-                # The flag itself, not train(): that is often overridden, with effects that would stay.
+                # The flag itself, not train(): that is often overridden, with effects that
+                # would stay.
                 stack.callback(setattr, part, "training", part.training)
                 part.training = False
             yield
 
     def native(self, array: AnyArray) -> Any:
         # A copy: a model that works in place must not reach the caller's array.
-        return torch_module().tensor(np.asarray(array), dtype=self.dtype, device=self.device)
+        return torch_module().tensor(
+            np.asarray(array), dtype=self.dtype, device=self.device
+        )
 
     def law(self, x: TableLike, n: int) -> Law:
         if self.make is None:
@@ -80,7 +86,9 @@ class TorchNetwork(Network):
         leaf, gradient = self.native(y).requires_grad_(), None
         values = self._values(law, leaf)
         if values.requires_grad:
-            (gradient,) = torch_module().autograd.grad(values.sum(), leaf, allow_unused=True)
+            (gradient,) = torch_module().autograd.grad(
+                values.sum(), leaf, allow_unused=True
+            )
         if gradient is None:
             refuse_flat("does not depend on y in a way that can be differentiated")
         return doubles(gradient)
@@ -108,25 +116,26 @@ def from_torch(
 ) -> Law | Model:
     """Model from torch: a function or module that returns a distribution, or one with a log-density.
 
-    Scores come from closed forms or automatic differentiation, batch by batch. Afterwards all is as it
-    was: modes of submodules, gradients, arrays, seed.
+    Scores come from closed forms or automatic differentiation, batch by batch. Afterwards
+    all is as it was: modes of submodules, gradients, arrays, seed.
 
     Parameters
     ----------
     model : callable, nn.Module or torch.distributions.Distribution
-        What is called with a tensor x and returns the distribution of y: of ``torch.distributions``, a
-        zuko flow's, or any object with ``log_prob(y)``. Batch shape (n,), or (n, d_y) for independent
-        columns; event dimensions are summed. A distribution itself is the law of its n rows.
+        What is called with a tensor x and returns the distribution of y: of
+        ``torch.distributions``, a zuko flow's, or any object with ``log_prob(y)``. Batch
+        shape (n,), or (n, d_y) for independent columns; event dimensions are summed. A
+        distribution itself is the law of its n rows.
     method, y, x : str, optional
-        The name of a method of `model` that returns log p(y|x) of shape (n,), such as "log_prob", and
-        what it calls y and x; needed unless it calls them so: for a flow of nflows
-        ``cg.from_torch(flow, method="log_prob", y="inputs", x="context")``.
+        The name of a method of `model` that returns log p(y|x) of shape (n,), such as
+        "log_prob", and what it calls y and x; needed unless it calls them so: for a flow of
+        nflows ``cg.from_torch(flow, method="log_prob", y="inputs", x="context")``.
     modules : list of nn.Module, optional
-        The networks to be put into evaluation mode meanwhile, beside those that are found in the
-        closure, the globals and the attributes of `model`.
+        The networks to be put into evaluation mode meanwhile, beside those that are found
+        in the closure, the globals and the attributes of `model`.
     dtype, device, batch_size : optional
-        What x and y are turned into, by default as the parameters of the networks have it; rows
-        evaluated at a time, with which memory grows and results do not change.
+        What x and y are turned into, by default as the parameters of the networks have it;
+        rows evaluated at a time, with which memory grows and results do not change.
 
     Examples
     --------
@@ -138,7 +147,9 @@ def from_torch(
     """
     network = _network(model, batch_size, modules, dtype, device)
     if not isinstance(model, torch_module().distributions.Distribution):
-        if (method, y, x) != (None, None, None) or callable(getattr(type(model), "log_prob", None)):
+        if (method, y, x) != (None, None, None) or callable(
+            getattr(type(model), "log_prob", None)
+        ):
             return network.model(density=named_method(model, method or "log_prob", y, x))
         if callable(model):
             return network.model(make=model)
@@ -159,15 +170,20 @@ def adapt(obj: object) -> Law | Model | None:
         return from_torch(obj)
     if isinstance(obj, torch.nn.Module):
         raise InputTypeError(
-            f"{type(obj).__name__} is a torch module, and what it returns must be named: from_torch(net)"
-            " for a distribution, from_torch(net, method='log_prob', y=..., x=...) for a log-density, "
-            "from_torch(lambda x: torch.distributions.Normal(net(x), std)) for means."
+            f"{type(obj).__name__} is a torch module, and what it returns must be named:"
+            " from_torch(net) for a distribution, from_torch(net, method='log_prob',"
+            " y=..., x=...) for a log-density, from_torch(lambda x:"
+            " torch.distributions.Normal(net(x), std)) for means."
         )
     return None
 
 
 def _network(
-    model: Any, size: int = Network.size, modules: Any = (), dtype: Any = None, device: Any = None
+    model: Any,
+    size: int = Network.size,
+    modules: Any = (),
+    dtype: Any = None,
+    device: Any = None,
 ) -> TorchNetwork:
     """Find the networks that a model works with, and where and in which precision they compute."""
     torch, reached = torch_module(), reachable(model)
@@ -199,7 +215,8 @@ def _inside(item: object) -> list[Any]:
         return []  # too much to look through
     if not isinstance(item, types.FunctionType):
         return gc.get_referents(item)
-    # Of a function its defaults, what it has in its closure, and the globals that its code names.
+    # Of a function its defaults, what it has in its closure, and the globals that its code
+    # names.
     codes = [item.__code__]
     for code in codes:  # which grows, by functions inside of it
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]

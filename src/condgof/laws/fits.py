@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from condgof._typing import FloatArray, TableLike
-from condgof.errors import InputError, NumericalError, UnsupportedModelError, require, users_code
+from condgof.errors import (
+    InputError,
+    NumericalError,
+    UnsupportedModelError,
+    require,
+    users_code,
+)
 from condgof.laws import _sklearn
 from condgof.laws._as_model import as_model
 from condgof.laws._families import Normal
@@ -21,7 +27,8 @@ from condgof.sample import Column, as_numbers, encode_levels, read
 __all__ = ["glm", "heteroscedastic", "ols", "sklearn"]
 __dir__ = __all__.copy
 
-#: The likelihood is at its maximum when a step changes its logarithm by less than this a row.
+#: The likelihood is at its maximum when a step changes its logarithm by less than this a
+#: row.
 CONVERGED, MOST_STEPS = 1e-11, 200
 #: −E log χ²₁, by which the logarithm of a squared residual lies below that of the variance.
 LOG_CHI2 = 1.2703628454614782
@@ -50,7 +57,11 @@ class DesignMatrix:
         listed = ["intercept"]
         for column in self.columns:
             levels = column.levels
-            listed += [column.name] if levels is None else [f"{column.name}={v}" for v in levels[1:]]
+            listed += (
+                [column.name]
+                if levels is None
+                else [f"{column.name}={v}" for v in levels[1:]]
+            )
         return tuple(listed)
 
     def at(self, x: Any) -> FloatArray:
@@ -60,22 +71,30 @@ class DesignMatrix:
             fitted = f"The model was fitted on {len(self.columns)} columns of x"
             raise InputError(f"{fitted}, and x has {len(columns)}.")
         parts = [np.ones((len(values), 1))]
-        for part, column, first in zip(values.T[:, :, None], columns, self.columns, strict=True):
+        for part, column, first in zip(
+            values.T[:, :, None], columns, self.columns, strict=True
+        ):
             if column.categorical != first.categorical:
                 kind = "text" if first.categorical else "numbers"
-                raise InputError(f"Column {column.name!r} of x must hold {kind}, as in the fit.")
+                raise InputError(
+                    f"Column {column.name!r} of x must hold {kind}, as in the fit."
+                )
             if column.levels != first.levels:
                 raw = np.array(column.levels)[part[:, 0].astype(int)]
                 part = encode_levels(raw, first, "x")[:, None]
             levels = first.levels
-            parts.append(part if levels is None else (part == np.arange(1, len(levels))) * 1.0)
+            parts.append(
+                part if levels is None else (part == np.arange(1, len(levels))) * 1.0
+            )
         return np.concatenate(parts, axis=1)
 
     def named(self, values: FloatArray) -> str:
         """Write coefficients (p, d_y) with the names of the columns."""
         shown = [", ".join(f"{v:.4g}" for v in row) for row in values]
         one = values.shape[1] == 1
-        return ", ".join(f"{n}={v if one else f'({v})'}" for n, v in zip(self.names, shown, strict=True))
+        return ", ".join(
+            f"{n}={v if one else f'({v})'}" for n, v in zip(self.names, shown, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +114,8 @@ class LinearNormal(Fitted):
     """Gaussian model whose mean is linear in x, and whose variance is constant or log-linear."""
 
     design: DesignMatrix
-    #: Of the mean, (p, d_y), and of the logarithm of the variance where that is not constant.
+    #: Of the mean, (p, d_y), and of the logarithm of the variance where that is not
+    #: constant.
     coefficients: FloatArray
     log_variance: Any = None
     #: Of the residuals, (d_y, d_y), where it is constant.
@@ -114,15 +134,17 @@ class LinearNormal(Fitted):
         if self.covariance is None:
             spread = f"log variance: {self.design.named(self.log_variance)}"
         else:
-            spread = "std: " + ", ".join(f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance)))
+            spread = "std: " + ", ".join(
+                f"{s:.4g}" for s in np.sqrt(np.diag(self.covariance))
+            )
         return f"LinearNormal(mean: {self.design.named(self.coefficients)}; {spread})"
 
 
 def ols() -> Callable[..., LinearNormal]:
     """Return the fit (x, y) → model of y | x ~ N(xβ, σ²) by least squares, σ² = RSS/(n − rank).
 
-    There is an intercept. Text and category columns of a frame enter as indicators of all levels but the
-    first. Several columns of y have a full covariance.
+    There is an intercept. Text and category columns of a frame enter as indicators of all
+    levels but the first. Several columns of y have a full covariance.
 
     Examples
     --------
@@ -147,7 +169,8 @@ def _fit_ols(x: TableLike, y: TableLike) -> LinearNormal:
 def heteroscedastic() -> Callable[..., LinearNormal]:
     """Return the fit (x, y) → model of y | x ~ N(xβ, exp(xγ)) by maximum likelihood.
 
-    Both have an intercept; several columns of y are independent given x. Levels enter as in `ols`.
+    Both have an intercept; several columns of y are independent given x. Levels enter as in
+    `ols`.
 
     Examples
     --------
@@ -187,10 +210,14 @@ def _maximise(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
                 break
         if abs(value - before) <= CONVERGED * len(y):
             return beta, gamma
-    raise NumericalError("A log-linear variance has not converged. Use fewer columns, or more rows.")
+    raise NumericalError(
+        "A log-linear variance has not converged. Use fewer columns, or more rows."
+    )
 
 
-def _weighted(X: FloatArray, y: FloatArray, gamma: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def _weighted(
+    X: FloatArray, y: FloatArray, gamma: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
     """Return β given γ by weighted least squares, r²/σ², and the log-likelihood (less a constant)."""
     with np.errstate(all="ignore"):
         log_variance = X @ gamma
@@ -209,7 +236,9 @@ def _least_squares(X: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
     left = len(X) - int(rank)
     if left < 1:
         told = f"{X.shape[1]} coefficients and a variance"
-        raise InputError(f"{len(X)} rows cannot tell {told}. Use more rows, or fewer columns.")
+        raise InputError(
+            f"{len(X)} rows cannot tell {told}. Use more rows, or fewer columns."
+        )
     return np.asarray(coefficients, dtype=np.float64), left
 
 
@@ -247,7 +276,10 @@ def _fit_glm(x: TableLike, y: TableLike, *, family: object) -> LinearGlm:
     if targets.shape[1] != 1:
         raise InputError(f"A GLM is for one column of y, got shape {targets.shape}.")
     # A y that the family cannot have is refused by its law.
-    with np.errstate(all="ignore"), users_code(f"The {type(family).__name__} GLM of statsmodels"):
+    with (
+        np.errstate(all="ignore"),
+        users_code(f"The {type(family).__name__} GLM of statsmodels"),
+    ):
         results = sm.GLM(targets[:, 0], X, family=family).fit()
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
@@ -260,8 +292,8 @@ def glm(family: object) -> Callable[..., LinearGlm]:
     Parameters
     ----------
     family : str or statsmodels family
-        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic link),
-        "binomial" (y is 0 or 1; logistic link), or an object such as
+        "gaussian" (identity link), "gamma", "inverse_gaussian" or "poisson" (logarithmic
+        link), "binomial" (y is 0 or 1; logistic link), or an object such as
         ``sm.families.NegativeBinomial(alpha=0.5)``.
 
     Examples
@@ -276,18 +308,29 @@ def glm(family: object) -> Callable[..., LinearGlm]:
     """
     if family not in FAMILIES if isinstance(family, str) else not hasattr(family, "link"):
         names = ", ".join(map(repr, FAMILIES))
-        raise InputError(f"family must be one of {names} or a family of statsmodels, got {family!r}.")
+        raise InputError(
+            f"family must be one of {names} or a family of statsmodels, got {family!r}."
+        )
     return partial(_fit_glm, family=family)
 
 
 def _fit_sklearn(
-    x: TableLike, y: TableLike, rng: np.random.Generator | None = None, *, estimator: object, cv: int
+    x: TableLike,
+    y: TableLike,
+    rng: np.random.Generator | None = None,
+    *,
+    estimator: object,
+    cv: int,
 ) -> ModelLike:
     from sklearn.base import is_classifier
 
     rng, X = np.random.default_rng() if rng is None else rng, as_table(x)
-    targets = np.ravel(np.asarray(y)) if is_classifier(estimator) else read_targets(y, len(X))
-    targets = targets[:, 0] if targets.shape[1:] == (1,) else targets  # several warn of a single column
+    targets = (
+        np.ravel(np.asarray(y)) if is_classifier(estimator) else read_targets(y, len(X))
+    )
+    targets = (
+        targets[:, 0] if targets.shape[1:] == (1,) else targets
+    )  # several warn of a single column
     fitted = _sklearn.seeded_clone(estimator, rng).fit(X, targets)
     try:
         return as_model(fitted)

@@ -1,7 +1,8 @@
 """Mixture density networks: trained with torch, and from then on plain NumPy.
 
-Arrays have the names of torch's state dict. A file is in the safetensors format: the length of a JSON
-header in eight bytes, the header, then the numbers; so nothing in it could be run.
+Arrays have the names of torch's state dict. A file is in the safetensors format: the length
+of a JSON header in eight bytes, the header, then the numbers; so nothing in it could be
+run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from scipy.special import softmax
 
 from condgof._typing import FloatArray, TableLike
 from condgof.engine import with_progress
-from condgof.errors import InputError, NumericalError, ShapeError, check_count, check_number, require
+from condgof.errors import (
+    InputError,
+    NumericalError,
+    ShapeError,
+    check_count,
+    check_number,
+    require,
+)
 from condgof.laws._families import NormalMixture, Parts
 from condgof.laws._law import Batched, Law, same_as
 from condgof.laws.fits import Fitted
@@ -31,7 +39,8 @@ __dir__ = __all__.copy
 
 #: Widths of the hidden layers, which a batch normalisation follows (paper, appendix C).
 HIDDEN = (128, 64)
-#: The networks, and which layers a ReLU follows: in the paper's tables, not the second of the last two.
+#: The networks, and which layers a ReLU follows: in the paper's tables, not the second of
+#: the last two.
 NETWORKS = {"weights": (True, True, False), "means": (True, False, False)}
 NETWORKS["variances"] = NETWORKS["means"]
 #: log σ² is kept within these, in units of the standardised y: σ between 1e-4 and 1e4.
@@ -57,7 +66,11 @@ class Sizes:
     def layers(self) -> Iterator[tuple[str, str, int, int, bool, bool]]:
         """Yield network, name, inputs and outputs of each layer, and if a norm and a ReLU follow."""
         for network, rectified in NETWORKS.items():
-            widths = (self.d_x, *HIDDEN, self.components * (1 if network == "weights" else self.d_y))
+            widths = (
+                self.d_x,
+                *HIDDEN,
+                self.components * (1 if network == "weights" else self.d_y),
+            )
             for i, relu in enumerate(rectified):
                 yield network, f"{i + 1}", widths[i], widths[i + 1], i < len(HIDDEN), relu
 
@@ -66,15 +79,23 @@ class Sizes:
         for network, number, inputs, outputs, norm, _ in self.layers():
             yield f"{network}.linear{number}.weight", (outputs, inputs)
             yield f"{network}.linear{number}.bias", (outputs,)
-            yield from ((f"{network}.norm{number}.{name}", (outputs,)) for name in NORM if norm)
-        yield from ((name, (self.d_x if name.startswith("x") else self.d_y,)) for name in SHIFTS)
+            yield from (
+                (f"{network}.norm{number}.{name}", (outputs,)) for name in NORM if norm
+            )
+        yield from (
+            (name, (self.d_x if name.startswith("x") else self.d_y,)) for name in SHIFTS
+        )
 
     def entries(self) -> dict[str, Any]:
         """Return what the header of a file says of every array, one behind the other."""
         entries, start = {}, 0
         for name, shape in self.shapes():
             end = start + 8 * math.prod(shape)
-            entries[name] = {"dtype": "F64", "shape": [*shape], "data_offsets": [start, end]}
+            entries[name] = {
+                "dtype": "F64",
+                "shape": [*shape],
+                "data_offsets": [start, end],
+            }
             start = end
         return entries
 
@@ -92,8 +113,9 @@ class TrainingHistory:
 class MDN(Fitted):
     """Mixture density network, p(y|x) = Σ_c π_c(x) N(y; μ_c(x), diag σ_c(x)²).
 
-    `fit_mdn` makes one, with torch; it is plain NumPy, in double precision, and needs torch no more. A
-    frame to score must have the columns `x_names` of the one it was fitted on, in any order.
+    `fit_mdn` makes one, with torch; it is plain NumPy, in double precision, and needs torch
+    no more. A frame to score must have the columns `x_names` of the one it was fitted on,
+    in any order.
 
     Examples
     --------
@@ -125,13 +147,19 @@ class MDN(Fitted):
         check_count(self.batch_size, "batch_size")
 
     def __repr__(self) -> str:
-        return f"MDN(d_x={self.sizes.d_x}, d_y={self.sizes.d_y}, components={self.sizes.components})"
+        return (
+            f"MDN(d_x={self.sizes.d_x}, d_y={self.sizes.d_y},"
+            f" components={self.sizes.components})"
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file, in the safetensors format (no pickle); see `load`."""
         arrays = {**self.state, **{name: getattr(self, name) for name in SHIFTS}}
         entries = self.sizes.entries()
-        about: dict[str, Any] = {"sizes": asdict(self.sizes), "history": asdict(self.history)}
+        about: dict[str, Any] = {
+            "sizes": asdict(self.sizes),
+            "history": asdict(self.history),
+        }
         about |= {"x_names": self.x_names, "batch_size": self.batch_size}
         metadata = {"format": FORMAT, "model": json.dumps(about)}
         text = json.dumps({"__metadata__": metadata, **entries}).encode()
@@ -156,20 +184,34 @@ class MDN(Fitted):
             why = f"its format is {metadata['format']!r} and not {FORMAT!r}"
             if metadata["format"] != FORMAT:
                 raise ValueError(why)
-            why, about = "it is damaged", json.loads(metadata["model"], object_hook=_with_tuples)
-            sizes = Sizes(**{name: check_count(size, name) for name, size in about.pop("sizes").items()})
+            why, about = (
+                "it is damaged",
+                json.loads(metadata["model"], object_hook=_with_tuples),
+            )
+            sizes = Sizes(
+                **{
+                    name: check_count(size, name)
+                    for name, size in about.pop("sizes").items()
+                }
+            )
             history, entries = TrainingHistory(**about.pop("history")), sizes.entries()
             for name in {**header, **entries}:
                 if header.get(name) != entries.get(name):
-                    raise ValueError(f"{name} is {header.get(name)}, and should be {entries.get(name)}")
+                    raise ValueError(
+                        f"{name} is {header.get(name)}, and should be {entries.get(name)}"
+                    )
             arrays: dict[str, Any] = {}
             for name, shape in sizes.shapes():
-                arrays[name] = np.frombuffer(data, "<f8", math.prod(shape), start).reshape(shape)
+                arrays[name] = np.frombuffer(data, "<f8", math.prod(shape), start).reshape(
+                    shape
+                )
                 if not np.isfinite(arrays[name]).all():
                     raise ValueError(f"{name} has numbers that are not finite")
                 start += arrays[name].nbytes
             if start != len(data):
-                raise ValueError(f"it has {len(data)} bytes, and should have {start} and no more")
+                raise ValueError(
+                    f"it has {len(data)} bytes, and should have {start} and no more"
+                )
             shifts = {name: arrays.pop(name) for name in SHIFTS}
             return MDN(sizes=sizes, state=arrays, history=history, **shifts, **about)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -181,7 +223,9 @@ class MDN(Fitted):
         names = list(self.x_names) if self.x_names is not None and is_frame(x) else None
         if names and (missing := [name for name in names if name not in list(x.columns)]):
             fitted = ", ".join(map(repr, names))
-            raise InputError(f"x lacks the column {missing[0]!r}. The model was fitted on {fitted}.")
+            raise InputError(
+                f"x lacks the column {missing[0]!r}. The model was fitted on {fitted}."
+            )
         width = (1 if len(x.shape) == 1 else x.shape[1]) if names is None else len(names)
         if len(x.shape) > 2 or width != self.sizes.d_x:
             wanted = f"{self.sizes.d_x} columns, as in the fit"
@@ -198,12 +242,18 @@ class MDN(Fitted):
 
     def network(self, name: str, z: FloatArray) -> FloatArray:
         """Return what one of `NETWORKS` gives for standardised rows (n, d_x): (n, its last width)."""
-        for _, number, _, _, norm, relu in (layer for layer in self.sizes.layers() if layer[0] == name):
-            weight, bias = (self.state[f"{name}.linear{number}.{part}"] for part in NORM[:2])
+        for _, number, _, _, norm, relu in (
+            layer for layer in self.sizes.layers() if layer[0] == name
+        ):
+            weight, bias = (
+                self.state[f"{name}.linear{number}.{part}"] for part in NORM[:2]
+            )
             z = z @ weight.T
             z += bias
             if norm:
-                gain, shift, mean, var = (self.state[f"{name}.norm{number}.{part}"] for part in NORM)
+                gain, shift, mean, var = (
+                    self.state[f"{name}.norm{number}.{part}"] for part in NORM
+                )
                 z -= mean
                 z *= gain / np.sqrt(var + EPSILON)
                 z += shift
@@ -221,7 +271,10 @@ class MDN(Fitted):
 
 
 def _with_tuples(read: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in read.items()
+    }
 
 
 class MixturesByBatch(Batched):
@@ -251,23 +304,26 @@ def fit_mdn(
 ) -> MDN:
     """Fit a mixture density network by maximum likelihood.
 
-    The networks of p(y|x) = Σ_c π_c(x) N(y; μ_c(x), diag σ_c(x)²) are those of the paper's appendix C:
-    for each of π, μ and σ² linear layers of width 128 and 64 with batch normalisation and ReLU (none
-    behind the second layer of μ and σ²), then a softmax for π and an exponential for σ². x and y are
-    standardised inside. Needs torch. Test the model on rows that it was not fitted on.
+    The networks of p(y|x) = Σ_c π_c(x) N(y; μ_c(x), diag σ_c(x)²) are those of the paper's
+    appendix C: for each of π, μ and σ² linear layers of width 128 and 64 with batch
+    normalisation and ReLU (none behind the second layer of μ and σ²), then a softmax for π
+    and an exponential for σ². x and y are standardised inside. Needs torch. Test the model
+    on rows that it was not fitted on.
 
     Parameters
     ----------
     x, y, components : array_like or frame of shape (n,) or (n, d), all numeric; int
         Covariates and responses; number of Gaussians, C.
     epochs, batch_size, learning_rate : int, int, float
-        Passes over the training rows, at most; rows of a minibatch, about; step size of Adam.
+        Passes over the training rows, at most; rows of a minibatch, about; step size of
+        Adam.
     validation_fraction, patience : float, int
-        Share of the rows, chosen at random, that is set aside: the model has the weights of the epoch
-        whose loss was lowest there, and training stops after so many epochs without a lower one. 0
-        trains on all rows for all epochs.
+        Share of the rows, chosen at random, that is set aside: the model has the weights of
+        the epoch whose loss was lowest there, and training stops after so many epochs
+        without a lower one. 0 trains on all rows for all epochs.
     rng : int, numpy.random.Generator or None
-        For starting values, validation rows and minibatches; torch's own generators are left alone.
+        For starting values, validation rows and minibatches; torch's own generators are
+        left alone.
     device, progress : str or torch.device, bool
         Where to train; whether to show a bar with the loss (with tqdm, on a terminal).
 
@@ -282,20 +338,38 @@ def fit_mdn(
     >>> model.parts(np.array([0.0])).weights.shape
     (1, 4)
     """
-    components, epochs = check_count(components, "components"), check_count(epochs, "epochs")
-    batch_size, patience = check_count(batch_size, "batch_size"), check_count(patience, "patience")
+    components, epochs = (
+        check_count(components, "components"),
+        check_count(epochs, "epochs"),
+    )
+    batch_size, patience = (
+        check_count(batch_size, "batch_size"),
+        check_count(patience, "patience"),
+    )
     if batch_size < 2:  # a single row cannot be normalised
         raise InputError(f"batch_size must be at least 2, got {batch_size}.")
-    check_number(learning_rate, "learning_rate", "positive", lambda rate: 0 < rate < math.inf)
-    check_number(validation_fraction, "validation_fraction", "0 to 0.9", lambda part: 0 <= part <= 0.9)
+    check_number(
+        learning_rate, "learning_rate", "positive", lambda rate: 0 < rate < math.inf
+    )
+    check_number(
+        validation_fraction,
+        "validation_fraction",
+        "0 to 0.9",
+        lambda part: 0 <= part <= 0.9,
+    )
     sample, seed = Sample.of(x, y, to_test=False), Seed.of(rng)
     if sample.n < FEWEST_ROWS:
         raise ShapeError(f"A network needs at least {FEWEST_ROWS} rows, got {sample.n}.")
     if text := [column.name for column in sample.x_columns if column.categorical]:
         raise InputError(f"x column {text[0]!r} holds text. Turn it into numbers first.")
     if constant := [column.name for column in sample.y_columns if column.constant]:
-        raise InputError(f"y is constant (column {constant[0]!r}), so there is no density to fit.")
-    order, size = seed.stream(Use.SPLIT).permutation(sample.n), math.ceil(validation_fraction * sample.n)
+        raise InputError(
+            f"y is constant (column {constant[0]!r}), so there is no density to fit."
+        )
+    order, size = (
+        seed.stream(Use.SPLIT).permutation(sample.n),
+        math.ceil(validation_fraction * sample.n),
+    )
     train, held = np.sort(order[size:]), np.sort(order[:size])
     units: dict[str, Any] = {}
     standardised = []
@@ -310,11 +384,17 @@ def fit_mdn(
         networks, [part[rows] for rows in (train, held) for part in standardised], seed, epochs=epochs,
         batch_size=batch_size, rate=learning_rate, patience=patience, device=device, progress=progress,
     )  # fmt: skip
-    shift = float(np.log(units["y_scale"]).sum())  # from the loss of standardised y to that of y
-    train_losses, validation = (tuple(loss + shift for loss in each) for each in (losses, held_losses))
+    shift = float(
+        np.log(units["y_scale"]).sum()
+    )  # from the loss of standardised y to that of y
+    train_losses, validation = (
+        tuple(loss + shift for loss in each) for each in (losses, held_losses)
+    )
     history = TrainingHistory(train_losses, validation, best)
     trained = networks.state_dict()
-    state = {k: trained[k].cpu().double().numpy() for k in trained if "num_batches" not in k}
+    state = {
+        k: trained[k].cpu().double().numpy() for k in trained if "num_batches" not in k
+    }
     names = tuple(map(str, x.columns)) if is_frame(x) else None
     return MDN(sizes=sizes, state=state, **units, x_names=names, history=history)
 
@@ -326,17 +406,25 @@ def _train(
     """Train the networks in place; return the losses, and the epoch whose weights they end with."""
     torch = import_torch()
     networks.to(device)
-    x, y, x_held, y_held = (torch.from_numpy(a).to(device=device, dtype=torch.float32) for a in data)
+    x, y, x_held, y_held = (
+        torch.from_numpy(a).to(device=device, dtype=torch.float32) for a in data
+    )
     optimizer = torch.optim.Adam(networks.parameters(), lr=rate)
     losses, held_losses, best, best_state = list[float](), list[float](), 0, None
 
     def say() -> str:
-        return f"loss {losses[-1]:.4f}" + (f", validation {held_losses[-1]:.4f}" if held_losses else "")
+        return f"loss {losses[-1]:.4f}" + (
+            f", validation {held_losses[-1]:.4f}" if held_losses else ""
+        )
 
     numbers: Iterable[int] = range(1, epochs + 1)
     with torch.enable_grad():
-        for epoch in with_progress(numbers, epochs, "training", say) if progress else numbers:
-            rows = torch.from_numpy(seed.stream(Use.SPLIT, epoch).permutation(len(x))).to(device)
+        for epoch in (
+            with_progress(numbers, epochs, "training", say) if progress else numbers
+        ):
+            rows = torch.from_numpy(seed.stream(Use.SPLIT, epoch).permutation(len(x))).to(
+                device
+            )
             networks.train()
             total = 0.0
             # Equal minibatches: a last one of a single row could not be normalised.
@@ -347,7 +435,9 @@ def _train(
                 optimizer.step()
                 total += float(loss.detach()) * len(part)
             if not math.isfinite(total):
-                raise NumericalError("The loss is not finite. Lower learning_rate, or drop outliers.")
+                raise NumericalError(
+                    "The loss is not finite. Lower learning_rate, or drop outliers."
+                )
             losses.append(total / len(x))
             if not len(x_held):
                 best = epoch
@@ -359,7 +449,9 @@ def _train(
             held_losses.append(total / len(x_held))
             if best_state is None or held_losses[-1] < held_losses[best - 1]:
                 best = epoch
-                best_state = {k: v.detach().clone() for k, v in networks.state_dict().items()}
+                best_state = {
+                    k: v.detach().clone() for k, v in networks.state_dict().items()
+                }
             if epoch - best >= patience:
                 break
     if best_state is not None:
@@ -372,12 +464,17 @@ def build_networks(sizes: Sizes, rng: np.random.Generator) -> Any:
     torch = import_torch()
     nn, options = torch.nn, {"dtype": torch.float32, "device": "cpu"}
     module = nn.ModuleDict({network: nn.Sequential() for network in NETWORKS})
-    with torch.random.fork_rng(devices=[]), torch.no_grad():  # the constructors draw starting values
+    with (
+        torch.random.fork_rng(devices=[]),
+        torch.no_grad(),
+    ):  # the constructors draw starting values
         for network, number, inputs, outputs, norm, relu in sizes.layers():
             linear = nn.Linear(inputs, outputs, **options)
             bound = 1.0 / np.sqrt(inputs)
             for values in (linear.weight, linear.bias):
-                values.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(values.shape))))
+                values.copy_(
+                    torch.from_numpy(rng.uniform(-bound, bound, tuple(values.shape)))
+                )
             module[network].add_module(f"linear{number}", linear)
             if norm:
                 after = nn.BatchNorm1d(outputs, eps=EPSILON, **options)

@@ -1,7 +1,8 @@
 """FSCD: the finite set conditional discrepancy (paper, Section 4); FSSD, its ancestor without x.
 
-Small bandwidths and far-off locations have a high criterion on the training part by overfitting: hence
-bounds on both, and starts at rows of the data where the criterion of a single location is high.
+Small bandwidths and far-off locations have a high criterion on the training part by
+overfitting: hence bounds on both, and starts at rows of the data where the criterion of a
+single location is high.
 """
 
 from __future__ import annotations
@@ -16,10 +17,24 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
-from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
+from condgof.kernels import (
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    Kernel,
+    Radial,
+    ResponseKernel,
+)
 from condgof.methods._kcsd import make_result, solve
 from condgof.methods._lowrank import draw
-from condgof.methods._options import HowToTest, Options, needs_memory, prepare, read_options, spelled_out
+from condgof.methods._options import (
+    HowToTest,
+    Options,
+    needs_memory,
+    prepare,
+    read_options,
+    spelled_out,
+)
 from condgof.methods._scored import Scored, Units, score_rows
 from condgof.null._dependence import Dependence
 from condgof.result import GofResult
@@ -30,7 +45,8 @@ from condgof.stein._features import Features, ones
 from condgof.stein._sum import Plan
 
 Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
-#: Most rows of the training part, of all pairs; of FSSD, which looks at no pairs; and its starts.
+#: Most rows of the training part, of all pairs; of FSSD, which looks at no pairs; and its
+#: starts.
 MAX_TRAIN, MAX_TRAIN_Y, STARTS = 2000, 20_000, 3
 #: Starts take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
@@ -61,9 +77,10 @@ def fscd(
         T̂ = (1/(n(n−1))) Σ_{i≠j} (1/d_y) k_V(x_i, x_j) h_p(i, j),
         k_V(x, x') = (1/J) Σ_j k(x, v_j) k(x', v_j),
 
-    the average over the locations v_j of how much model and data differ there. It is good at local
-    differences, and the optimised locations show where the model fails. With random locations the theory
-    asks for an analytic kernel on x (Gaussian, IMQ). See `kcsd` for when not to use Stein tests.
+    the average over the locations v_j of how much model and data differ there. It is good
+    at local differences, and the optimised locations show where the model fails. With
+    random locations the theory asks for an analytic kernel on x (Gaussian, IMQ). See `kcsd`
+    for when not to use Stein tests.
 
     Parameters
     ----------
@@ -72,22 +89,22 @@ def fscd(
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays.
     locations : "optimize", "random", or array_like of shape (J, d_x)
-        "optimize" splits off a training part and maximises the power criterion over locations and
-        bandwidths there, then tests on the rest; "random" draws from a Gaussian fitted to x; an array
-        is used as given. When x has categorical columns, "optimize" and "random" take rows of the data,
-        and locations are given as a frame.
+        "optimize" splits off a training part and maximises the power criterion over
+        locations and bandwidths there, then tests on the rest; "random" draws from a
+        Gaussian fitted to x; an array is used as given. When x has categorical columns,
+        "optimize" and "random" take rows of the data, and locations are given as a frame.
     n_locations : int
         J, unless locations are given.
     train_fraction : float
         Share of the rows to optimise on, between 0 and 1; at most 2,000 rows are taken.
     kernel_x, kernel_y : Kernel
-        Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4 and 3 times
-        the median) and leaves numbers alone.
+        Kernels on x and y. "optimize" moves bandwidths given as ``"median"`` (between 0.4
+        and 3 times the median) and leaves numbers alone.
     scale_x, standardize, solver, null, n_boot, precision, missing, rng, engine, memory
         As in `kcsd`.
     dependence, groups
-        As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on those that
-        follow, a block later; with `groups` it trains on whole groups.
+        As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on
+        those that follow, a block later; with `groups` it trains on whole groups.
 
     Returns
     -------
@@ -114,7 +131,10 @@ def fscd(
     if kind == "optimize":
         part, scored, options = _split_off(scored, train_fraction, MAX_TRAIN, seed, options)
         kernels = part.kernels(kernel_x, kernel_y, seed)
-        free_y = isinstance(kernels[1], Radial) and getattr(kernel_y, "bandwidth", None) == "median"
+        free_y = (
+            isinstance(kernels[1], Radial)
+            and getattr(kernel_y, "bandwidth", None) == "median"
+        )
         places, ready_y, details = _optimized(part, kernels, free_y, count, options.engine)
     rows = scored.subsample
     if kind != "optimize":
@@ -138,7 +158,9 @@ def _split_off(
     scored: Scored, train_fraction: float, most: int, seed: Seed, options: Options
 ) -> tuple[Scored, Scored, Options]:
     rng, source = seed.stream(Use.SPLIT), scored.source
-    train, left_out = split_rows(options.rows, scored.n, train_fraction, most, rng, source is not None)
+    train, left_out = split_rows(
+        options.rows, scored.n, train_fraction, most, rng, source is not None
+    )
     if source is not None:
         part, _ = score_rows(scored, train, options.engine)
         return part, replace(scored, source=replace(source, left_out=left_out)), options
@@ -148,21 +170,32 @@ def _split_off(
 
 
 def split_rows(
-    rows: Dependence, n: int, share: float, most: int, rng: np.random.Generator, streamed: bool = False
+    rows: Dependence,
+    n: int,
+    share: float,
+    most: int,
+    rng: np.random.Generator,
+    streamed: bool = False,
 ) -> tuple[IntArray, IntArray]:
     """Return at most so many of n rows to train on, and those that are then not tested.
 
-    Of a time series these are the first, and a block after them; of groups, whole ones, as many as fit.
+    Of a time series these are the first, and a block after them; of groups, whole ones, as
+    many as fit.
     """
-    check_number(share, "train_fraction", "a number between 0 and 1", lambda value: 0 < value < 1)
+    check_number(
+        share, "train_fraction", "a number between 0 and 1", lambda value: 0 < value < 1
+    )
     size = min(round(share * n), most)
     if size < 5 or n - size < 5:
         raise InputError(
-            f"train_fraction = {share} leaves {size} of {n} rows to train on and {n - size} "
-            "to test on; both need at least 5. Change train_fraction, or pass locations='random'."
+            f"train_fraction = {share} leaves {size} of {n} rows to train on and {n - size}"
+            " to test on; both need at least 5. Change train_fraction, or pass"
+            " locations='random'."
         )
     if rows.independent:
-        train = rng.choice(n, size, replace=False) if streamed else rng.permutation(n)[:size]
+        train = (
+            rng.choice(n, size, replace=False) if streamed else rng.permutation(n)[:size]
+        )
         return np.sort(train), np.sort(train)
     if rows.codes is None:
         between = min(rows.length or 1, (n - size) // 2)
@@ -175,11 +208,15 @@ def split_rows(
     chosen = chosen or [int(np.argmin(sizes))]
     if rows.count - len(chosen) < 2:
         raise InputError(
-            f"locations='optimize' trains on whole groups, and of {rows.count} groups fewer than 2 are "
-            "left to test on. Pass locations='random', or smaller groups."
+            f"locations='optimize' trains on whole groups, and of {rows.count} groups fewer"
+            " than 2 are left to test on. Pass locations='random', or smaller groups."
         )
     left_out = np.flatnonzero(np.isin(rows.codes, chosen))
-    few = left_out if len(left_out) <= most else np.sort(rng.choice(left_out, most, replace=False))
+    few = (
+        left_out
+        if len(left_out) <= most
+        else np.sort(rng.choice(left_out, most, replace=False))
+    )
     return few, left_out
 
 
@@ -195,11 +232,14 @@ def _optimized(
         thin = near.astype(h.dtype, copy=False)
         terms.h(kernel_y, thin[:, :1], h)
         ranking = power.criterion_of_means(near * (h @ thin) / (d_y * (n - 1)))
-        chosen = {tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS}
+        chosen = {
+            tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS
+        }
         starts = [part.x[list(rows)] for rows in chosen]
 
         ascend = partial(_ascend, part, terms, kernels, free_y)
-        # Below some size steps are too small for threads. Never on a cluster: climbs share the pairs.
+        # Below some size steps are too small for threads. Never on a cluster: climbs share
+        # the pairs.
         ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
         best = max(range(len(ends)), key=lambda number: ends[number][-1])
         start, (v, ready_x, ready_y, _) = starts[best], ends[best]
@@ -207,7 +247,11 @@ def _optimized(
         before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y)
         after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y)
     sigmas = [f.kernel.sigma for f in ready_x.factors if isinstance(f.kernel, Radial)]
-    details: dict[str, Any] = {"criterion_before": before, "criterion_after": after, "n_train": n}
+    details: dict[str, Any] = {
+        "criterion_before": before,
+        "criterion_after": after,
+        "n_train": n,
+    }
     details["bandwidth_x"] = sigmas[0] if len(sigmas) == 1 else tuple(sigmas)
     if isinstance(ready_y, Radial):
         details["bandwidth_y"] = ready_y.sigma
@@ -222,7 +266,9 @@ def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> power.Pairwise
     return power.PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
 
 
-def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: float) -> list[int]:
+def spaced_rows(
+    near: FloatArray, ranking: FloatArray, count: int, spacing: float
+) -> list[int]:
     """Return the highest-ranked rows no two of which are within `spacing` bandwidths, given k (n, n)."""
     order, limit = np.argsort(-ranking, kind="stable"), float(np.exp(-0.5 * spacing**2))
     chosen, taken = list[int](), np.zeros(len(order), dtype=bool)
@@ -237,7 +283,11 @@ def spaced_rows(near: FloatArray, ranking: FloatArray, count: int, spacing: floa
 
 
 def _ascend(
-    part: Scored, terms: power.PairwiseTerms, kernels: Kernels, free_y: bool, start: FloatArray
+    part: Scored,
+    terms: power.PairwiseTerms,
+    kernels: Kernels,
+    free_y: bool,
+    start: FloatArray,
 ) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
     """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data."""
     kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
@@ -246,11 +296,19 @@ def _ascend(
             units[factor.indices()] = factor.kernel.sigma
     moving, free = units > 0, np.array(kernel_x.asked_for_median, dtype=bool)
     units, centre = units[moving], np.median(part.x[:, moving], axis=0)
-    size, count, work = len(start) * len(units), int(free.sum()), np.empty_like(terms.products)
+    size, count, work = (
+        len(start) * len(units),
+        int(free.sum()),
+        np.empty_like(terms.products),
+    )
 
     def widened(kernel: object, log: float) -> Any:
         factor = float(np.exp(log))
-        return kernel.with_bandwidth(factor * kernel.sigma) if isinstance(kernel, Radial) else kernel
+        return (
+            kernel.with_bandwidth(factor * kernel.sigma)
+            if isinstance(kernel, Radial)
+            else kernel
+        )
 
     def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
         locations, logs = start.copy(), np.zeros(len(free))
@@ -265,7 +323,9 @@ def _ascend(
         value, by_v, by_x, by_y = power.criterion_gradient(
             part.x, terms, part.sample.d_y, *unpack(flat), work
         )
-        return value, np.concatenate([(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y])
+        return value, np.concatenate(
+            [(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y]
+        )
 
     near = (part.x[:, moving] - centre) / units
     box = list(zip(near.min(axis=0), near.max(axis=0), strict=True)) * len(start)
@@ -302,11 +362,15 @@ def _kind_of(locations: TableLike) -> str:
     if not isinstance(locations, str):
         return "given"
     if locations not in ("optimize", "random"):
-        raise InputError(f"locations must be 'optimize', 'random' or an array, got {locations!r}.")
+        raise InputError(
+            f"locations must be 'optimize', 'random' or an array, got {locations!r}."
+        )
     return locations
 
 
-def gaussian_locations(points: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+def gaussian_locations(
+    points: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
     """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
     mean, centred = points.mean(axis=0), points - points.mean(axis=0)
     variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
@@ -328,8 +392,8 @@ def fssd(
 ) -> GofResult:
     """Test an unconditional density model at a finite set of locations in y, in linear time.
 
-    The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y) holds
-    s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
+    The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y)
+    holds s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
 
     Parameters
     ----------
@@ -339,7 +403,8 @@ def fssd(
         The sample.
     locations : "optimize", "random", or array_like of shape (J, d_y)
         As in `fscd`, but points of y.
-    n_locations, train_fraction, kernel_y, null, n_boot, dependence, groups, missing, rng, engine
+    n_locations, train_fraction, kernel_y, null, n_boot, dependence, groups, missing, rng,
+    engine
         As in `fscd` and `ksd`; the training part takes at most 20,000 rows.
 
     Returns
@@ -359,7 +424,9 @@ def fssd(
     scored = Scored.of(model, Sample.unconditional(y, missing=options.missing))
     if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
         # Its scores are those of what y was turned into, and locations are points of y.
-        seen = "cells of a discrete y" if scored.cells is not None else scored.reparametrized
+        seen = (
+            "cells of a discrete y" if scored.cells is not None else scored.reparametrized
+        )
         raise UnsupportedModelError(
             "fssd compares y itself with locations, and this model is compared as "
             f"{seen or 'normal scores, because it has no score'}. Use ksd."
@@ -367,23 +434,37 @@ def fssd(
     options, tested = options.for_rows(scored, y), scored
     part, details = scored, dict[str, Any]()
     if kind == "optimize":
-        part, tested, options = _split_off(scored, train_fraction, MAX_TRAIN_Y, seed, options)
+        part, tested, options = _split_off(
+            scored, train_fraction, MAX_TRAIN_Y, seed, options
+        )
     ready: Any = part.kernel_on_y(kernel_y, seed)
     if kind == "optimize":
         free = getattr(kernel_y, "bandwidth", None) == "median"
-        points, ready, details = _optimized_y(part, ready, free, count, seed, options.engine)
+        points, ready, details = _optimized_y(
+            part, ready, free, count, seed, options.engine
+        )
     elif kind == "random":
         points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
     else:
-        points = Sample.of(scored.y, scored.y, to_test=False).locations(locations, "locations")
+        points = Sample.of(scored.y, scored.y, to_test=False).locations(
+            locations, "locations"
+        )
     # τ is evidence as it stands, and the only function of x is the constant.
-    evidence = SteinEvidence(scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),))
+    evidence = SteinEvidence(
+        scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),)
+    )
     plan = Plan(Features((ones(),)), evidence)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for at the end
         ran = draw(plan, tested, options, seed)
-    said: Any = {"locations": points, "details": {**details, **ran.details}, "share": 1.0 / points.size}
+    said: Any = {
+        "locations": points,
+        "details": {**details, **ran.details},
+        "share": 1.0 / points.size,
+    }
     said |= {"seed": seed, "kernel_x": None, "kernel_y": ready}
-    return make_result("fssd", tested, options, ran.first(tested.n), "exact", ran.null, **said)
+    return make_result(
+        "fssd", tested, options, ran.first(tested.n), "exact", ran.null, **said
+    )
 
 
 def _optimized_y(
@@ -403,8 +484,11 @@ def _optimized_y(
 
     box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free
     rng = seed.stream(Use.STARTS)
-    starts = [np.append(gaussian_locations(y, count, rng), [0.0] * free) for _ in range(STARTS)]
-    # On this machine even where there is a cluster: a few climbs are too little work to send.
+    starts = [
+        np.append(gaussian_locations(y, count, rng), [0.0] * free) for _ in range(STARTS)
+    ]
+    # On this machine even where there is a cluster: a few climbs are too little work to
+    # send.
     with single_threaded_blas():
         ends = list(engine.local.map(lambda start: climb(criterion, start, box), starts))
     end, before, after = max(ends, key=lambda climbed: climbed[2])

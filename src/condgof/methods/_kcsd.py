@@ -6,18 +6,34 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from condgof._typing import FloatArray, TableLike
-from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Kernel, Radial, ResponseKernel
+from condgof.kernels import (
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    Kernel,
+    Radial,
+    ResponseKernel,
+)
 from condgof.methods._lowrank import draw, nulls_of, plan_of, refuse_redraw
-from condgof.methods._options import HowToTest, Options, elsewhere, prepare, read_options, spelled_out
+from condgof.methods._options import (
+    HowToTest,
+    Options,
+    elsewhere,
+    prepare,
+    read_options,
+    spelled_out,
+)
 from condgof.methods._scored import Scored, Units
 from condgof.null._bootstrap import pvalue, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
 from condgof.stein._matrix import sweep
 
-#: A draw nearer to the statistic than this share of it is a tie; a sum that near is called exact.
+#: A draw nearer to the statistic than this share of it is a tie; a sum that near is called
+#: exact.
 TIE, NEAR = 1e-11, 1e-6
-#: Of so many rows, draws are made of products in single precision, unless entries of H may be so large.
+#: Of so many rows, draws are made of products in single precision, unless entries of H may
+#: be so large.
 MANY, HUGE = 2048, 1e30
 
 
@@ -39,66 +55,75 @@ def kcsd(
 
         D̂ = (1/(n(n−1))) Σ_{i≠j} k(x_i, x_j) h_p(i, j),
 
-    a U-statistic that sees the model only through the scores ∇_y log p(y|x), so that the model need
-    not be normalised. It is good at differences spread over all of x; for local ones see `fscd`.
+    a U-statistic that sees the model only through the scores ∇_y log p(y|x), so that the
+    model need not be normalised. It is good at differences spread over all of x; for local
+    ones see `fscd`.
 
-    Where the model's support is bounded (a Gamma, a Beta, whatever says so with ``support=``) y is
-    compared on the whole line, as log(y − low) and its like. A discrete y (labels, ordered categories,
-    counts) has no score: in place of h_p stands l(y, y') less its means under the model, a product of
-    residuals; with the kernel of labels, ⟨e_y − p(x), e_y' − p(x')⟩. Counts are compared in standard
-    deviations of the model, and models known by ratios by a difference Stein operator (`from_ratio`).
+    Where the model's support is bounded (a Gamma, a Beta, whatever says so with
+    ``support=``) y is compared on the whole line, as log(y − low) and its like. A discrete
+    y (labels, ordered categories, counts) has no score: in place of h_p stands l(y, y')
+    less its means under the model, a product of residuals; with the kernel of labels, ⟨e_y
+    − p(x), e_y' − p(x')⟩. Counts are compared in standard deviations of the model, and
+    models known by ratios by a difference Stein operator (`from_ratio`).
 
-    Do not use it when parameters of the model were fitted on this same sample (misfit stays hidden then)
-    or with plain scores of a bounded y whose support was not declared. Random signs need some tens of
-    rows with large scores: a true Gamma law of shape 0.05 is rejected 0.11 to 0.14 of the time at
-    α = 0.05 with 200 rows, and as it should be with 1,000, or with ``standardize="cdf"``. Rows that
-    depend on each other need ``dependence=`` or ``groups=``: right models are rejected without, and
-    where scores are correlated along the rows there is an `errors.DependenceWarning`.
+    Do not use it when parameters of the model were fitted on this same sample (misfit stays
+    hidden then) or with plain scores of a bounded y whose support was not declared. Random
+    signs need some tens of rows with large scores: a true Gamma law of shape 0.05 is
+    rejected 0.11 to 0.14 of the time at α = 0.05 with 200 rows, and as it should be with
+    1,000, or with ``standardize="cdf"``. Rows that depend on each other need
+    ``dependence=`` or ``groups=``: right models are rejected without, and where scores are
+    correlated along the rows there is an `errors.DependenceWarning`.
 
     Parameters
     ----------
     model : law, model or anything `as_model` takes
         The model; a tuple (mean, std) will do.
     x : array_like or frame of shape (n,) or (n, d_x), or Source
-        Covariates. String and category columns of a frame get a categorical kernel. A source from
-        `scan` streams its rows through, and brings its own y. x and y may also be Dask arrays.
+        Covariates. String and category columns of a frame get a categorical kernel. A
+        source from `scan` streams its rows through, and brings its own y. x and y may also
+        be Dask arrays.
     y : array_like or frame of shape (n,) or (n, d_y)
         Responses; left out with a source.
     kernel_x, kernel_y : Kernel
-        Kernels on x and y, with a number or ``"median"`` as the bandwidth. On classes the default
-        stands for `Categorical`, on ordered ones for `Ordinal` (or a radial kernel of steps).
+        Kernels on x and y, with a number or ``"median"`` as the bandwidth. On classes the
+        default stands for `Categorical`, on ordered ones for `Ordinal` (or a radial kernel
+        of steps).
     scale_x : {"none", "std", "ranks"}
-        How numeric columns of x are compared: as they are (the paper), in standard deviations, or by
-        normal scores of their ranks. Bandwidths are in these units.
+        How numeric columns of x are compared: as they are (the paper), in standard
+        deviations, or by normal scores of their ranks. Bandwidths are in these units.
     standardize : {"none", "auto", "cdf", "marginals", "mean_std"}
-        What y is standardised by, given x: nothing (the paper), normal scores Φ⁻¹(F(y|x)) of the
-        model's CDF, of its marginal CDFs, its location and scale, or the best that the model offers.
-        The bandwidth of y is then in those units.
+        What y is standardised by, given x: nothing (the paper), normal scores Φ⁻¹(F(y|x))
+        of the model's CDF, of its marginal CDFs, its location and scale, or the best that
+        the model offers. The bandwidth of y is then in those units.
     solver : {"auto", "exact", "lowrank"}
-        "exact" sweeps the matrix in tiles, n_boot·n² operations; "lowrank" factors k by landmarks in x
-        and h by landmarks in y, and is linear in n; "auto" is exact while n_boot·n² is at most 2.5e10
-        (n = 5,000 for 1,000 draws).
+        "exact" sweeps the matrix in tiles, n_boot·n² operations; "lowrank" factors k by
+        landmarks in x and h by landmarks in y, and is linear in n; "auto" is exact while
+        n_boot·n² is at most 2.5e10 (n = 5,000 for 1,000 draws).
     null : {"auto", "wild", "multinomial", "spectral", "model"}
-        Random signs ("wild": it keeps its level in small samples), the paper's multinomial bootstrap,
-        which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1). Above 4,096 rows the
-        low-rank solver gives signs to at most 2,048 blocks of rows. "auto" is "wild", but draws a
-        discrete y anew from the model ("model"), which is exact in samples of any size.
+        Random signs ("wild": it keeps its level in small samples), the paper's multinomial
+        bootstrap, which rejects too often when n is small, or the limit Σ λ_j(χ²_j − 1).
+        Above 4,096 rows the low-rank solver gives signs to at most 2,048 blocks of rows.
+        "auto" is "wild", but draws a discrete y anew from the model ("model"), which is
+        exact in samples of any size.
     n_boot : int
         Number of draws of the null distribution.
     precision : float, optional
-        Relative residual of the kernels that the low-rank solver is to reach (1e-3, with at most 400
-        functions of x); ``details["precision"]`` is what was reached. The level holds for any.
+        Relative residual of the kernels that the low-rank solver is to reach (1e-3, with at
+        most 400 functions of x); ``details["precision"]`` is what was reached. The level
+        holds for any.
     dependence : int or "auto", optional
-        For rows that are ordered in time: a block length. Each draw cuts the rows into blocks, of random
-        lengths with this mean, and gives one sign to each. Choose some multiple of the time over which
-        errors are correlated (too long is safe, and costs power), or "auto". The errors of a model of
-        the next value given all of the past are independent: it needs none.
+        For rows that are ordered in time: a block length. Each draw cuts the rows into
+        blocks, of random lengths with this mean, and gives one sign to each. Choose some
+        multiple of the time over which errors are correlated (too long is safe, and costs
+        power), or "auto". The errors of a model of the next value given all of the past are
+        independent: it needs none.
     groups : array_like or Series of shape (n,), or str, optional
-        For rows in groups (patients, schools) that are independent of each other: the group of each
-        row, or the name of a column of x, or of the source. One sign is drawn for each group.
+        For rows in groups (patients, schools) that are independent of each other: the group
+        of each row, or the name of a column of x, or of the source. One sign is drawn for
+        each group.
     missing : {"refuse", "drop", "level"}
-        Refuse missing values, leave their rows out, or make "missing" a level of the column of x. The
-        result says how many there were.
+        Refuse missing values, leave their rows out, or make "missing" a level of the column
+        of x. The result says how many there were.
     rng : int, numpy.random.Generator or None
         Where randomness comes from. The same rng gives the same result with any engine.
     engine : None, int or dask.distributed.Client
@@ -128,7 +153,11 @@ def kcsd(
 
 @spelled_out()
 def ksd(
-    model: object, y: TableLike, *, kernel_y: Kernel = Gaussian("median"), **how: Unpack[HowToTest]
+    model: object,
+    y: TableLike,
+    *,
+    kernel_y: Kernel = Gaussian("median"),
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test an unconditional density model with the kernel Stein discrepancy.
 
@@ -163,10 +192,14 @@ def ksd(
         scored = prepare(model, x, rest, Units(), options, seed)[1]
     else:
         sample = Sample.unconditional(y, missing=options.missing)
-        scored = Scored.of(model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None)
+        scored = Scored.of(
+            model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None
+        )
     options = options.for_rows(scored, y)
     ready = scored.subsample.kernel_on_y(kernel_y, seed)
-    return replace(solve("ksd", scored, CovariateKernel(()), ready, options, seed), kernel_x=None)
+    return replace(
+        solve("ksd", scored, CovariateKernel(()), ready, options, seed), kernel_x=None
+    )
 
 
 def solve(
@@ -190,19 +223,26 @@ def solve(
         keep = options.memory // 8  # of the budget, what tiles leave
         weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
         operator = scored.operator(kernel_x, kernel_y)
-        # Groups have few patterns of signs: draws that equal the statistic must do so to the last bit.
-        single = n >= MANY and options.rows.independent and float(operator.diag().max()) < HUGE
+        # Groups have few patterns of signs: draws that equal the statistic must do so to
+        # the last bit.
+        single = (
+            n >= MANY and options.rows.independent and float(operator.diag().max()) < HUGE
+        )
         how: Any = {"engine": options.engine, "memory": options.memory, "single": single}
         total, forms = sweep(operator, weights.block, options.n_boot, **how)
         null, draws = options.rows.named(options.null), weights.factor * forms
-        return make_result(method, scored, options, (total, draws), "exact", null, details, **said)
+        return make_result(
+            method, scored, options, (total, draws), "exact", null, details, **said
+        )
     # Of many rows, and of a discrete y: through features of x and evidence of y.
     plan, told = plan_of(scored, kernel_x, kernel_y, options, seed)
     solver, results = "exact" if told["precision"] <= NEAR else "lowrank", []
     for how in nulls_of(plan, scored, options):
         ran = draw(plan, scored, how, seed)
         more = {**(details or {}), **told, **ran.details}
-        results.append(make_result(method, scored, how, ran.first(n), solver, ran.null, more, **said))
+        results.append(
+            make_result(method, scored, how, ran.first(n), solver, ran.null, more, **said)
+        )
     return max(results, key=lambda result: result.pvalue)
 
 
@@ -234,7 +274,9 @@ def make_result(
         null_distribution=draws,
         null=null,
         kernel_x=kernel_x,
-        kernel_y=getattr(kernel_y, "shown", kernel_y),  # of a discrete y, what a reader knows it by
+        kernel_y=getattr(
+            kernel_y, "shown", kernel_y
+        ),  # of a discrete y, what a reader knows it by
         solver=solver,
         locations=locations,
         seed=seed.value,

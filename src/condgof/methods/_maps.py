@@ -1,6 +1,7 @@
 """Where in x a model fails: the witness and the power criterion at many locations.
 
-Both are quadratic in F_iv = k(x_i, v) with h between: by tiles, or through evidence, h ≈ ξξᵀ, A = ξᵀF.
+Both are quadratic in F_iv = k(x_i, v) with h between: by tiles, or through evidence, h ≈
+ξξᵀ, A = ξᵀF.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def witness(
 ) -> FloatArray:
     """How much model and data differ at locations in x.
 
-    At v it is (1/d_y)‖Ĝ(v)‖² = (1/(d_y n²)) Σ_{ij} k(x_i, v) k(x_j, v) h_p(i, j), never negative. It is
-    large where the model is wrong *and* there are data; `power_criterion` divides by its noise.
+    At v it is (1/d_y)‖Ĝ(v)‖² = (1/(d_y n²)) Σ_{ij} k(x_i, v) k(x_j, v) h_p(i, j), never
+    negative. It is large where the model is wrong *and* there are data; `power_criterion`
+    divides by its noise.
 
     Parameters
     ----------
@@ -57,7 +59,8 @@ def witness(
     kernel_x, kernel_y, scale_x, missing, rng, engine, memory
         As in `kcsd`.
     solver : {"auto", "exact", "lowrank"}
-        "lowrank" sees h through landmarks in y, linear in n; "auto" takes it above 5,000 rows.
+        "lowrank" sees h through landmarks in y, linear in n; "auto" takes it above 5,000
+        rows.
 
     Returns
     -------
@@ -71,13 +74,17 @@ def witness(
     >>> bool(values[1] > values[0])
     True
     """
-    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read_options(witness, how))
+    view = _View.of(
+        (model, x, y), (kernel_x, kernel_y), scale_x, *read_options(witness, how)
+    )
     rows = view.scored.subsample
     points = rows.in_units(rows.sample.locations(at))
     if not isinstance(view.h, SteinOperator):
         out = np.square(view.products(points)[0]).sum(axis=0)
     else:
-        out = np.concatenate([sums.sum(axis=0) + own for sums, own in view.by_tiles(points)])
+        out = np.concatenate(
+            [sums.sum(axis=0) + own for sums, own in view.by_tiles(points)]
+        )
     # Rounding may take a value that is 0 in exact arithmetic just below it.
     return np.asarray(np.maximum(out, 0.0) / (rows.sample.d_y * float(view.scored.n) ** 2))
 
@@ -96,8 +103,8 @@ def power_criterion(
 ) -> FloatArray:
     """Signal-to-noise ratio of FSCD at locations in x: where a misfit can best be detected.
 
-    For a set V it is T̂_V / σ̂_V, with T̂_V the U-statistic of FSCD and σ̂_V twice the standard
-    deviation of its row means (paper, Corollary 6).
+    For a set V it is T̂_V / σ̂_V, with T̂_V the U-statistic of FSCD and σ̂_V twice the
+    standard deviation of its row means (paper, Corollary 6).
 
     Parameters
     ----------
@@ -126,14 +133,21 @@ def power_criterion(
     rows, n = view.scored.subsample, view.scored.n
     points = rows.in_units(rows.sample.locations(at, sets=True))
     size = points.shape[1] if points.ndim == 3 else 1
-    flat, share = points.reshape(-1, points.shape[-1]), 1.0 / (size * rows.sample.d_y * (n - 1))
+    flat, share = (
+        points.reshape(-1, points.shape[-1]),
+        1.0 / (size * rows.sample.d_y * (n - 1)),
+    )
     if isinstance(view.h, SteinOperator):
-        by_set = (sums.reshape(n, -1, size).sum(axis=2) for sums, _ in view.by_tiles(flat, size))
+        by_set = (
+            sums.reshape(n, -1, size).sum(axis=2) for sums, _ in view.by_tiles(flat, size)
+        )
         return np.concatenate([criterion_of_means(share * sums) for sums in by_set])
     products, own = view.products(flat)
     mean = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1) / n
     spread = 2.0 * share * np.sqrt(view.squares(flat, products, mean, size) / (n - 1))
-    return np.asarray(np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0))
+    return np.asarray(
+        np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +160,9 @@ class _View:
     options: Options
 
     @classmethod
-    def of(cls, data: Data, on: Kernels, scale_x: str, options: Options, seed: Seed) -> _View:
+    def of(
+        cls, data: Data, on: Kernels, scale_x: str, options: Options, seed: Seed
+    ) -> _View:
         # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
         scored = prepare(*data, Units(scale_x), options, seed)[1]
         ready_x, ready_y = scored.subsample.kernels(*on, seed)
@@ -157,7 +173,9 @@ class _View:
         plan, _ = plan_of(scored, constant, ready_y, options, seed)
         return cls(scored, ready_x, plan.evidence, options)
 
-    def by_tiles(self, points: FloatArray, multiple: int = 1) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def by_tiles(
+        self, points: FloatArray, multiple: int = 1
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield Σ_{j≠i} F_iv F_jv h_ij (n, m) and Σ_i F_iv² h_ii, for locations that fit the budget."""
         assert isinstance(self.h, SteinOperator)
         n, memory, own = self.scored.n, self.options.memory, self.h.diag()
@@ -169,14 +187,20 @@ class _View:
 
     def products(self, points: FloatArray) -> list[FloatArray]:
         """Return A = ξᵀF (q, m), and Σ_i F_iv²‖ξ_i‖² (m,)."""
-        return self._over(points, lambda xi, f: [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)])
+        return self._over(
+            points, lambda xi, f: [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)]
+        )
 
-    def squares(self, points: FloatArray, a: FloatArray, mean: FloatArray, size: int) -> FloatArray:
+    def squares(
+        self, points: FloatArray, a: FloatArray, mean: FloatArray, size: int
+    ) -> FloatArray:
         """Return the sum of squares of row sums of sets of locations, less their mean, (m,)."""
 
         def task(xi: AnyArray, f: FloatArray) -> list[FloatArray]:
             sums = f * (xi @ a - np.square(xi).sum(axis=1)[:, None] * f)
-            return [np.square(sums.reshape(len(f), -1, size).sum(axis=2) - mean).sum(axis=0)]
+            return [
+                np.square(sums.reshape(len(f), -1, size).sum(axis=2) - mean).sum(axis=0)
+            ]
 
         return self._over(points, task)[0]
 

@@ -1,10 +1,10 @@
 """Bets against a law, row after row, which win if the law is wrong and cannot be won if it is right.
 
-An e-value of a row is q(y)/p(y), with q chosen before the row is seen: under p its mean is 1. Averages
-of products of them are wealth that begins at 1 and ever reaches 1/α with probability at most α (Ville).
-Here q is predicted from the past of the same bin of a column: of normal scores N(m̂, v̂), shrunk by
-conjugate priors; of cells of probability the law's own, tilted. Sums over the rows of a bin are all
-that has to be kept.
+An e-value of a row is q(y)/p(y), with q chosen before the row is seen: under p its mean is
+1. Averages of products of them are wealth that begins at 1 and ever reaches 1/α with
+probability at most α (Ville). Here q is predicted from the past of the same bin of a
+column: of normal scores N(m̂, v̂), shrunk by conjugate priors; of cells of probability the
+law's own, tilted. Sums over the rows of a bin are all that has to be kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,16 @@ from condgof.laws._draws import VectorDraws, row_uniforms
 from condgof.laws._families import Normal
 from condgof.laws._known import Intervals
 from condgof.laws._law import Law
-from condgof.methods._scored import choose_coordinates, coordinates_of, prediction_name, predictions
+from condgof.methods._scored import (
+    choose_coordinates,
+    coordinates_of,
+    prediction_name,
+    predictions,
+)
 from condgof.sample import Sample
 
-#: Bins of a column, bet on together and in halves; rows between two starts, and most starts.
+#: Bins of a column, bet on together and in halves; rows between two starts, and most
+#: starts.
 BINS, HALVES, APART, MOST_STARTS = 8, 2, 64, 12
 #: Rows that the prior counts for: of a mean of 0, of a variance of 1, of shares of cells.
 MEAN_ROWS, SPREAD_ROWS, SHAPE_ROWS = 8.0, 16.0, 24.0
@@ -37,7 +43,8 @@ FIRST, DECAY = 0.6, 1.25
 #: Cells of the PIT: their upper ends but the last.
 PIT_ENDS = np.array([0.001, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.999])
 PIT_SHARES, PIT_SCORES = np.diff(PIT_ENDS, prepend=0.0, append=1.0), ndtri(PIT_ENDS)
-#: Tilts of each direction of a discrete y: of log-odds, of powers of p, of shares of a uniform law.
+#: Tilts of each direction of a discrete y: of log-odds, of powers of p, of shares of a
+#: uniform law.
 ODDS = np.array([-1.0, -0.3, 0.3, 1.0])
 POWERS = np.array([-0.6, -0.25, 0.25, 0.6])
 UNIFORM = np.array([0.005, 0.02, 0.1, 0.4])
@@ -48,8 +55,9 @@ MOST_CLASSES, LEAST = 4, 1e-300
 class NormalBet:
     """That normal scores have another mean, another variance, or both (with conjugate priors).
 
-    As all bets it has `kinds` of misfit; `rows`, what is summed up, (n, C, width), from normal scores
-    (n, C) or tilts (n, L); and `log_wealth`, what rows with such sums (…, width) have made, (…, kinds).
+    As all bets it has `kinds` of misfit; `rows`, what is summed up, (n, C, width), from
+    normal scores (n, C) or tilts (n, L); and `log_wealth`, what rows with such sums (…,
+    width) have made, (…, kinds).
     """
 
     kinds: tuple[str, ...] = ("shift", "spread", "shift and spread")
@@ -63,7 +71,10 @@ class NormalBet:
     def log_wealth(self, sums: FloatArray) -> FloatArray:
         n, total, square = sums[..., 0], sums[..., 1], sums[..., 2]
         half, rows = 0.5 * SPREAD_ROWS, 0.5 * (SPREAD_ROWS + n)
-        explained, known = np.square(total) / (n + MEAN_ROWS), -0.5 * np.log1p(n / MEAN_ROWS)
+        explained, known = (
+            np.square(total) / (n + MEAN_ROWS),
+            -0.5 * np.log1p(n / MEAN_ROWS),
+        )
         start = gammaln(rows) - gammaln(half) + half * math.log(half) + 0.5 * square
         wealth = np.empty(sums.shape)
         wealth[..., 0] = 0.5 * explained + known
@@ -113,20 +124,26 @@ def ordered_tilts(p: FloatArray, observed: IntArray) -> dict[str, FloatArray]:
     each, lowest = np.arange(len(p)), np.argmax(p > 0, axis=1)
     found = {}
     for kind, psi in (("shift", middle), ("spread", 1.5 * np.square(middle) - 0.5)):
-        weighed = np.stack([(p * np.exp(1.7 * odds * psi)).sum(axis=1) for odds in ODDS], axis=1)
+        weighed = np.stack(
+            [(p * np.exp(1.7 * odds * psi)).sum(axis=1) for odds in ODDS], axis=1
+        )
         found[kind] = 1.7 * ODDS * psi[each, observed][:, None] - np.log(weighed)
     found["lowest values"] = _indicator(p[each, lowest], observed == lowest)
     found["surprise"] = _surprise(p, observed)
     return found
 
 
-def class_tilts(p: FloatArray, observed: IntArray, names: Sequence[str]) -> dict[str, FloatArray]:
+def class_tilts(
+    p: FloatArray, observed: IntArray, names: Sequence[str]
+) -> dict[str, FloatArray]:
     """Return the same of classes without an order; of very many, every fourth makes one of four sets."""
     step = min(p.shape[1], MOST_CLASSES)
     found = {}
     for k in range(1 if step == 2 else 0, step):
         held = p[:, k::step].sum(axis=1)
-        found[f"class {names[k]}" + " …" * (p.shape[1] > step)] = _indicator(held, observed % step == k)
+        found[f"class {names[k]}" + " …" * (p.shape[1] > step)] = _indicator(
+            held, observed % step == k
+        )
     said = np.log(np.maximum(p[np.arange(len(p)), observed], LEAST))
     powers = np.stack([np.power(p, 1.0 + power).sum(axis=1) for power in POWERS], axis=1)
     found["confidence"] = POWERS * said[:, None] - np.log(powers)
@@ -162,12 +179,13 @@ def normal_scores(u: FloatArray) -> FloatArray:
 class Bets:
     """Wealth of bets on all bins of all groupings, begun at several rows.
 
-    What starts at row s sees rows from s on: who begins late finds out sooner that a law has gone wrong.
-    Starts are `APART`, and older ones are joined, so that their ages about double. `sums` since each
-    start are (S, C, G, BINS, width); `offsets`, what the wealth is beyond what these have made, are
-    (S, C, G, 2, K), as are the logarithms of shares of coordinates of y, groupings, all bins or halves,
-    and kinds in `weights`, but for S. A start gets what is `lasting`; if `renewed`, each row adds 1, for
-    a change at whatever row (Shiryaev–Roberts).
+    What starts at row s sees rows from s on: who begins late finds out sooner that a law
+    has gone wrong. Starts are `APART`, and older ones are joined, so that their ages about
+    double. `sums` since each start are (S, C, G, BINS, width); `offsets`, what the wealth
+    is beyond what these have made, are (S, C, G, 2, K), as are the logarithms of shares of
+    coordinates of y, groupings, all bins or halves, and kinds in `weights`, but for S. A
+    start gets what is `lasting`; if `renewed`, each row adds 1, for a change at whatever
+    row (Shiryaev–Roberts).
     """
 
     def __init__(self, bet: Bet, weights: FloatArray, renewed: bool, last: int) -> None:
@@ -187,15 +205,22 @@ class Bets:
 
     def add(self, codes: IntArray, rows: KeptRows) -> FloatArray:
         """Add rows and their bins (n, G), and return the logarithm of the wealth, (S, C, G, 2, K)."""
-        self.sums += binned(codes[:, : self.weights.shape[1]], self.bet.rows(rows.z, rows.tilts))
+        self.sums += binned(
+            codes[:, : self.weights.shape[1]], self.bet.rows(rows.z, rows.tilts)
+        )
         return self.offsets + self._earned()
 
     def _earned(self) -> FloatArray:
         """Return the logarithm of what the rows since each start have made."""
         shape = (*self.sums.shape[:3], HALVES, BINS // HALVES, self.bet.width)
-        each = self.bet.log_wealth(np.concatenate([self.sums, self.sums.reshape(shape).sum(axis=4)], 3))
+        each = self.bet.log_wealth(
+            np.concatenate([self.sums, self.sums.reshape(shape).sum(axis=4)], 3)
+        )
         earned = np.empty(self.offsets.shape)
-        earned[:, :, :, 0], earned[:, :, :, 1] = each[:, :, :, :BINS].sum(3), each[:, :, :, BINS:].sum(3)
+        earned[:, :, :, 0], earned[:, :, :, 1] = (
+            each[:, :, :, :BINS].sum(3),
+            each[:, :, :, BINS:].sum(3),
+        )
         return earned
 
     def rebin(self, codes: IntArray, rows: KeptRows, anew: IntArray) -> None:
@@ -213,7 +238,8 @@ class Bets:
             return
         self.begin(row)
         if len(self.starts) > MOST_STARTS:
-            # Of all but the first and last, the two whose ages are most alike; the richer one goes on.
+            # Of all but the first and last, the two whose ages are most alike; the richer
+            # one goes on.
             ages = np.log(row + APART - np.array(self.starts[1:-1]))
             i = 1 + int(np.argmax(ages[1:] - ages[:-1]))
             stays, goes = sorted((i, i + 1), key=lambda k: -log_sum(wealth[k]))
@@ -227,7 +253,11 @@ class Bets:
         return {"begun": self.begun, "last": self.last, "starts": list(self.starts), **told}
 
     def restore(self, told: Mapping[str, Any]) -> None:
-        self.begun, self.last, self.starts = told["begun"], told["last"], list(told["starts"])
+        self.begun, self.last, self.starts = (
+            told["begun"],
+            told["last"],
+            list(told["starts"]),
+        )
         for name in ("sums", "offsets"):
             shape = (len(self.starts), *getattr(self, name).shape[1:])
             setattr(self, name, np.array(told[name], dtype=np.float64).reshape(shape))
@@ -257,22 +287,28 @@ def lasting(number: int) -> float:
     return math.log((1.0 - FIRST) / zeta(DECAY)) - DECAY * math.log(number)
 
 
-#: Evidence is added up after this part of the rows that were seen, and after at most so many rows.
+#: Evidence is added up after this part of the rows that were seen, and after at most so
+#: many rows.
 PART, LONGEST = 16, 32
 EARLIER = np.tri(LONGEST, k=-1, dtype=bool)
-#: Rows after which columns are first cut into bins, then after twice as many; numbers that sums take.
+#: Rows after which columns are first cut into bins, then after twice as many; numbers that
+#: sums take.
 FIRST_BINS, NUMBERS = 16, 20_000
-#: Cells of normal scores (of their arsinh, from −REACH to REACH) in which ranks are counted.
+#: Cells of normal scores (of their arsinh, from −REACH to REACH) in which ranks are
+#: counted.
 CELLS, REACH = 1_000, 4.4
-#: Shares of the wealth: all rows, predictions, columns of x; shift, spread, and both; shape.
+#: Shares of the wealth: all rows, predictions, columns of x; shift, spread, and both;
+#: shape.
 SHARES, KIND_SHARES, SHAPE = (0.5, 0.2, 0.3), (0.5, 0.3, 0.2), 0.06
 #: Random numbers of ranks and of PITs are not those of the law's own draws.
 RANK_SEED, PIT_SEED = 2**40, 2**41
-#: Normal scores are clipped to this; the log of the evidence up to which alarms are looked into anew.
+#: Normal scores are clipped to this; the log of the evidence up to which alarms are looked
+#: into anew.
 FARTHEST, SURE = 1e6, 50.0
 #: Rows of a discrete y whose cells are looked at together; how many changes are remembered.
 PIECE, MOST_CHANGES = 4096, 100
-#: Shapes of a number of one row, and what the predictions of a normal model of one y are called.
+#: Shapes of a number of one row, and what the predictions of a normal model of one y are
+#: called.
 ONE = ((), (1,), (1, 1))
 NORMAL_NAMES = prediction_name(0, 2, 1), prediction_name(1, 2, 1)
 #: What of the evidence is told as it is.
@@ -285,8 +321,8 @@ class Seen(NamedTuple):
     #: What tilts are of, where y is discrete, else (); names of the predictions.
     kinds: tuple[str, ...]
     names: tuple[str, ...]
-    #: Normal scores, (n, C), of a discrete y those of randomised PITs; of one, logarithms of q(y)/p(y),
-    #: (n, L), else (n, 0); what the model predicts, (n, P).
+    #: Normal scores, (n, C), of a discrete y those of randomised PITs; of one, logarithms
+    #: of q(y)/p(y), (n, L), else (n, 0); what the model predicts, (n, P).
     z: FloatArray
     tilts: FloatArray
     predicted: FloatArray
@@ -296,17 +332,22 @@ def look_at(law: Law, sample: Sample, rows: IntArray, seed: int) -> Seen:
     """Look at rows that have these numbers, with their law."""
     shown = predictions(law)
     shown = np.empty((sample.n, 0)) if shown is None else shown
-    names = tuple(prediction_name(i, shown.shape[1], sample.d_y) for i in range(shown.shape[1]))
+    names = tuple(
+        prediction_name(i, shown.shape[1], sample.d_y) for i in range(shown.shape[1])
+    )
     if isinstance(law, Discrete) and not isinstance(law, VectorDraws):
-        return _look_at_cells(law, sample, row_uniforms(seed + PIT_SEED, rows), shown, names)
+        return _look_at_cells(
+            law, sample, row_uniforms(seed + PIT_SEED, rows), shown, names
+        )
     if isinstance(law, VectorDraws):
         z = law.scores_by_column(sample.y_given)
     else:
         by = choose_coordinates(law, sample.d_y, "auto")
         if by not in ("cdf", "marginals"):
             raise UnsupportedModelError(
-                f"{law.name} cannot be monitored: that takes a CDF, draws, probabilities, quantiles or "
-                "intervals, and scores or an unnormalised density tell none of them."
+                f"{law.name} cannot be monitored: that takes a CDF, draws, probabilities,"
+                " quantiles or intervals, and scores or an unnormalised density tell none"
+                " of them."
             )
         z = coordinates_of(law, sample, by).y
     z = np.minimum(np.maximum(z, -FARTHEST), FARTHEST)
@@ -324,7 +365,9 @@ def glance(model: object, sample: Sample) -> Seen | None:
             value = value(sample.x_given.copy()) if callable(value) else value
         except Exception:  # which the long way tells
             return None
-        if not (type(value) is np.ndarray and value.dtype == np.float64 and value.shape in ONE):
+        if not (
+            type(value) is np.ndarray and value.dtype == np.float64 and value.shape in ONE
+        ):
             return None
         told.append(value.item())
     mean, std = told
@@ -335,20 +378,34 @@ def glance(model: object, sample: Sample) -> Seen | None:
 
 
 def _look_at_cells(
-    law: Discrete, sample: Sample, uniform: FloatArray, shown: FloatArray, names: tuple[str, ...]
+    law: Discrete,
+    sample: Sample,
+    uniform: FloatArray,
+    shown: FloatArray,
+    names: tuple[str, ...],
 ) -> Seen:
     """Look at rows of a discrete y, some at a time: their cells may be many."""
-    labels = isinstance(law, Probabilities) and not (law.ordered and law.values.shape[1] > 2)
+    labels = isinstance(law, Probabilities) and not (
+        law.ordered and law.values.shape[1] > 2
+    )
     kinds, scores, tilts = tuple[str, ...](), [], []
     for start in range(0, sample.n, PIECE):
         some = np.arange(start, min(start + PIECE, sample.n))
         part: Any = law.take(some)
         outcomes = part.residuals(sample.y_given[some], PLAIN).outcomes
         if outcomes is None:
-            raise UnsupportedModelError(f"{law.name} cannot be monitored: it has no probabilities.")
+            raise UnsupportedModelError(
+                f"{law.name} cannot be monitored: it has no probabilities."
+            )
         p, observed = normalised(outcomes.probabilities), np.asarray(outcomes.observed)
-        found = class_tilts(p, observed, law.class_names or ()) if labels else ordered_tilts(p, observed)
-        kinds = tuple("coverage" if k == "shift" and isinstance(law, Intervals) else k for k in found)
+        found = (
+            class_tilts(p, observed, law.class_names or ())
+            if labels
+            else ordered_tilts(p, observed)
+        )
+        kinds = tuple(
+            "coverage" if k == "shift" and isinstance(law, Intervals) else k for k in found
+        )
         tilts.append(np.concatenate(list(found.values()), axis=1))
         scores.append(cell_scores(p, observed, uniform[some]))
     if isinstance(law, Probabilities) and law.values.shape[1] > 2:
@@ -364,17 +421,23 @@ class KeptRows(NamedTuple):
     first: int
     z: FloatArray
     tilts: FloatArray
-    columns: list[AnyArray]  #: What rows are grouped by, (n,) each: numbers, or text as objects.
+    columns: list[
+        AnyArray
+    ]  #: What rows are grouped by, (n,) each: numbers, or text as objects.
 
     def part(self, start: int, stop: int) -> KeptRows:
         own = slice(start - self.first, stop - self.first)
-        return KeptRows(start, self.z[own], self.tilts[own], [column[own] for column in self.columns])
+        return KeptRows(
+            start, self.z[own], self.tilts[own], [column[own] for column in self.columns]
+        )
 
 
 class RunningEvidence:
     """The evidence against a law, and that rows have changed, of rows like those `seen`; `add` more."""
 
-    def __init__(self, seen: Seen, columns: int, alpha: float, run_length: float, seed: int) -> None:
+    def __init__(
+        self, seen: Seen, columns: int, alpha: float, run_length: float, seed: int
+    ) -> None:
         self.alpha, self.run_length, self.seed = alpha, run_length, seed
         kinds, coordinates, predicted = seen.kinds, seen.z.shape[1], seen.predicted.shape[1]
         own = 1 if kinds else coordinates
@@ -388,7 +451,9 @@ class RunningEvidence:
         shares = np.repeat(np.where(counts, SHARES, 0.0) / np.maximum(counts, 1), counts)
         of_kinds = np.full(len(kinds), 1.0 / len(kinds)) if kinds else np.array(KIND_SHARES)
         weights = np.multiply.outer(shares / shares.sum() / (2 * own), of_kinds)
-        weights = np.broadcast_to(weights[None, :, None], (own, len(shares), 2, len(of_kinds)))
+        weights = np.broadcast_to(
+            weights[None, :, None], (own, len(shares), 2, len(of_kinds))
+        )
         self.bets = _bets(bet, weights, False, 0)
         for bets in self.bets:
             bets.begin(0)
@@ -425,7 +490,9 @@ class RunningEvidence:
         wealth = [bets.add(codes, rows) for bets in self.bets]
         self.log = log_sum(np.array([log_sum(each) for each in wealth]))
         least = -math.log(self.alpha) if self.alarm is None else self.alarm["log"] + 1.0
-        if least <= self.log and (self.alarm is None or least <= SURE):  # what it is about gets clearer
+        if least <= self.log and (
+            self.alarm is None or least <= SURE
+        ):  # what it is about gets clearer
             best = max(range(len(wealth)), key=lambda i: float(wealth[i].max()))
             place = np.unravel_index(int(wealth[best].argmax()), wealth[best].shape)
             self.alarm = {
@@ -446,13 +513,24 @@ class RunningEvidence:
         ranks, earlier = np.empty(cells.shape), EARLIER[: len(cells), : len(cells)]
         for c, own in enumerate(cells.T):
             sums = np.cumsum(self.counts[c])
-            below = sums[own] - self.counts[c][own] + (earlier & (own < own[:, None])).sum(axis=1)
+            below = (
+                sums[own]
+                - self.counts[c][own]
+                + (earlier & (own < own[:, None])).sum(axis=1)
+            )
             equal = self.counts[c][own] + (earlier & (own == own[:, None])).sum(axis=1)
-            ranks[:, c] = (below + uniform * (equal + 1.0)) / (sums[-1] + np.arange(len(own)) + 1.0)
+            ranks[:, c] = (below + uniform * (equal + 1.0)) / (
+                sums[-1] + np.arange(len(own)) + 1.0
+            )
             np.add.at(self.counts[c], own, 1)
-        ranked, one = rows._replace(z=normal_scores(ranks)), np.zeros((len(ranks), 1), dtype=np.int64)
+        ranked, one = (
+            rows._replace(z=normal_scores(ranks)),
+            np.zeros((len(ranks), 1), dtype=np.int64),
+        )
         wealth = [bets.add(one, ranked) for bets in self.change]
-        if wealth[0].size and log_sum(np.array([*map(log_sum, wealth)])) >= math.log(self.run_length):
+        if wealth[0].size and log_sum(np.array([*map(log_sum, wealth)])) >= math.log(
+            self.run_length
+        ):
             found = {"rows": self.done, "since": _likeliest(self.change, wealth)}
             self.changes = [*self.changes, found][-MOST_CHANGES:]
             self._expect(cells.shape[1])
@@ -463,18 +541,27 @@ class RunningEvidence:
     def _codes(self, rows: KeptRows) -> IntArray:
         """Return the bin of each row in each grouping; the first has all rows in one."""
         found = np.zeros((len(rows.z), 1 + len(self.edges)), dtype=np.int64)
-        for g, (values, edges) in enumerate(zip(rows.columns, self.edges, strict=True), start=1):
+        for g, (values, edges) in enumerate(
+            zip(rows.columns, self.edges, strict=True), start=1
+        ):
             if values.dtype == object:
-                places, others = {level: i for i, level in enumerate(edges)}, min(len(edges), BINS - 1)
+                places, others = (
+                    {level: i for i, level in enumerate(edges)},
+                    min(len(edges), BINS - 1),
+                )
                 found[:, g] = [places.get(level, others) for level in values]
             else:
-                found[:, g] = np.searchsorted(np.array(edges, dtype=float), values, side="right")
+                found[:, g] = np.searchsorted(
+                    np.array(edges, dtype=float), values, side="right"
+                )
         return found
 
     def _cut(self, rows: KeptRows) -> None:
         old, self.edges = self.edges, [_edges(values) for values in rows.columns]
         pairs = zip(old, self.edges, strict=True)
-        anew = np.array([g for g, (was, now) in enumerate(pairs, start=1) if was != now], dtype=int)
+        anew = np.array(
+            [g for g, (was, now) in enumerate(pairs, start=1) if was != now], dtype=int
+        )
         codes = self._codes(rows)
         for bets in self.bets:
             bets.rebin(codes, rows, anew)

@@ -12,7 +12,13 @@ import numpy as np
 
 from condgof._typing import FloatArray
 from condgof.engine import Engine, as_engine
-from condgof.errors import InputError, InputTypeError, check_choice, check_number, check_object
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    check_choice,
+    check_number,
+    check_object,
+)
 from condgof.laws._as_model import as_model, columns
 from condgof.laws._functions import Scores
 from condgof.laws._law import ModelLike
@@ -57,10 +63,15 @@ def spelled_out(*names: str) -> Callable[[Verb], Verb]:
 
     def spell(verb: Verb) -> Verb:
         *own, _ = inspect.signature(verb).parameters.values()
-        defaults = {name: p.default for name, p in inspect.signature(Options).parameters.items()}
+        defaults = {
+            name: p.default for name, p in inspect.signature(Options).parameters.items()
+        }
         for name, kind in HowToTest.__annotations__.items():
             if not names or name in names:
-                said: Any = {"default": defaults.get(name), "annotation": kind.__forward_arg__}
+                said: Any = {
+                    "default": defaults.get(name),
+                    "annotation": kind.__forward_arg__,
+                }
                 own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **said))
         verb.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
         return verb
@@ -73,7 +84,9 @@ def read_options(verb: Callable[..., Any], how: HowToRead) -> tuple[Options, See
     unknown = [name for name in how if name not in known]
     if unknown:
         options = ", ".join(name for name, p in known.items() if p.kind is p.KEYWORD_ONLY)
-        raise InputTypeError(f"{verb.__name__} has no option {unknown[0]!r}. It has {options}.")
+        raise InputTypeError(
+            f"{verb.__name__} has no option {unknown[0]!r}. It has {options}."
+        )
     asked: Any = dict(how)
     rng = asked.pop("rng", None)
     return Options.of(**asked), Seed.of(rng)
@@ -105,17 +118,28 @@ class Options:
         precision = asked.precision
         if precision is not None:
             wanted = "a number between 0 and 1, a residual to reach"
-            precision = check_number(precision, "precision", wanted, lambda share: 0 < share < 1)
+            precision = check_number(
+                precision, "precision", wanted, lambda share: 0 < share < 1
+            )
         dependence = check_dependence(asked.dependence, asked.groups, asked.null)
         least = f"at least {LEAST_MEMORY} bytes"
-        memory = check_number(asked.memory, "memory", least, lambda size: size >= LEAST_MEMORY)
-        told: Any = {"n_boot": check_n_boot(asked.n_boot), "memory": int(min(memory, 2**60))}
+        memory = check_number(
+            asked.memory, "memory", least, lambda size: size >= LEAST_MEMORY
+        )
+        told: Any = {
+            "n_boot": check_n_boot(asked.n_boot),
+            "memory": int(min(memory, 2**60)),
+        }
         told |= {"dependence": dependence, "engine": as_engine(asked.engine)}
         return replace(asked, precision=precision, **told)
 
     def for_rows(self, scored: Scored, data: object) -> Options:
         """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
-        sample, n = (scored.sample, scored.n) if scored.source is None else (None, scored.source.total)
+        sample, n = (
+            (scored.sample, scored.n)
+            if scored.source is None
+            else (None, scored.source.total)
+        )
         stretches = partial(stretches_of, scored, self.engine)
         asked = self.dependence, self.groups, n, data, self.n_boot
         return replace(self, rows=dependence_of(*asked, sample, stretches))
@@ -150,7 +174,8 @@ def elsewhere(x: Any, y: Any) -> bool:
         return True
     if y is None:
         raise InputTypeError(
-            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings its own y."
+            "y is missing. Pass y, or a source from condgof.scan(...) as x, which brings"
+            " its own y."
         )
     return False
 
@@ -159,8 +184,9 @@ def needs_memory(test: str, x: Any, y: Any) -> None:
     """Refuse a source or Dask arrays, for a test that needs the sample in memory."""
     if elsewhere(x, y):
         raise InputTypeError(
-            f"{test} needs the sample in memory, and takes no source (condgof.scan) and no Dask arrays. "
-            "kcsd, fscd and adaptive take them; or pass NumPy arrays or a frame."
+            f"{test} needs the sample in memory, and takes no source (condgof.scan) and no"
+            " Dask arrays. kcsd, fscd and adaptive take them; or pass NumPy arrays or a"
+            " frame."
         )
 
 
@@ -178,8 +204,13 @@ def open_source(
             parts = {"score": model.values} if isinstance(model, Scores) else parts
             if any(map(is_lazy, parts.values())):
                 arrays |= {own + part: values for part, values in parts.items()}
-                wide = {part: 1 if np.ndim(v) < 2 else np.shape(v)[1] for part, v in parts.items()}
-                named: Any = {part: list(names_of(own + part, width)) for part, width in wide.items()}
+                wide = {
+                    part: 1 if np.ndim(v) < 2 else np.shape(v)[1]
+                    for part, v in parts.items()
+                }
+                named: Any = {
+                    part: list(names_of(own + part, width)) for part, width in wide.items()
+                }
                 given[k] = columns(**named)
         x, y = ArraySource.of(arrays), None
     if not isinstance(x, (Source, ArraySource)):
@@ -188,11 +219,13 @@ def open_source(
         raise InputError("A source brings its own y: leave y out.")
     if missing != "refuse":
         raise InputError(
-            f"missing={missing!r} is for rows in memory: leave rows with missing values out of "
-            "the source first, or use condgof check --drop-nulls."
+            f"missing={missing!r} is for rows in memory: leave rows with missing values out"
+            " of the source first, or use condgof check --drop-nulls."
         )
     if solver == "exact" and x.n > SUBSAMPLE:
-        raise InputError("solver='exact' needs the sample in memory; a source is for 'lowrank'.")
+        raise InputError(
+            "solver='exact' needs the sample in memory; a source is for 'lowrank'."
+        )
     return given, x
 
 
@@ -200,14 +233,17 @@ def stretches_of(scored: Scored, engine: Engine, size: int) -> list[FloatArray]:
     """Return scores of rows that follow each other: all of them, or some stretches of a source."""
     n = scored.sample.n if scored.source is None else scored.source.total
     if scored.source is None and isinstance(scored.scores, np.ndarray):
-        # Of times with censoring the residual; events and entries may well come in an order.
+        # Of times with censoring the residual; events and entries may well come in an
+        # order.
         return [scored.scores[:, :1] if scored.by == CENSORED else scored.scores]
     if scored.source is not None and n <= STRETCHES * size:
         return [scoring.score_rows(scored, np.arange(n), engine)[0].scores]
     starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
     ends = np.append(starts[1:], n)  # so that stretches do not overlap
     cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
-    if scored.source is None:  # residuals of many classes, which are made when they are asked for
+    if (
+        scored.source is None
+    ):  # residuals of many classes, which are made when they are asked for
         return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
     rows = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
     return list(np.split(scoring.score_rows(scored, rows, engine)[0].scores, STRETCHES))

@@ -2,8 +2,9 @@
 
 Rows are in memory, or in files (`scan`) or on Dask, and then read and scored in pieces.
 
-For any smooth invertible u = T_x(y) that is chosen without looking at y, testing p(y|x) and testing the
-density that it induces on u are the same hypothesis. Scores carry over by the chain rule,
+For any smooth invertible u = T_x(y) that is chosen without looking at y, testing p(y|x) and
+testing the density that it induces on u are the same hypothesis. Scores carry over by the
+chain rule,
 
     ∇_u log p(u|x) = (∂y/∂u)ᵀ ∇_y log p(y|x) + ∇_u log |det ∂y/∂u|.
 """
@@ -22,18 +23,35 @@ import numpy as np
 from condgof import errors, kernels
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.engine import Deferred, Engine, with_progress
-from condgof.errors import InputError, ShapeError, UnsupportedModelError, check_choice, check_finite
+from condgof.errors import (
+    InputError,
+    ShapeError,
+    UnsupportedModelError,
+    check_choice,
+    check_finite,
+)
 from condgof.kernels import Cells, CovariateKernel, FiniteLocations, Radial, ResponseKernel
 from condgof.laws._as_model import Columns, as_model, law_of
 from condgof.laws._discrete import FULL, PLAIN, Discrete, Outcomes, Probabilities
 from condgof.laws._law import Law, Model, ModelLike, check_shape
 from condgof.laws._line import Line
 from condgof.laws._survival import Censored
-from condgof.sample import ArraySource, Block, Column, Sample, Seed, Source, Use, XUnits, as_numbers
+from condgof.sample import (
+    ArraySource,
+    Block,
+    Column,
+    Sample,
+    Seed,
+    Source,
+    Use,
+    XUnits,
+    as_numbers,
+)
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._sum import PIECE, Piece, Spans, even_cuts
 
-#: Rows from which bandwidths, ranks and landmarks come; rows that `scores` gives to a network at a time.
+#: Rows from which bandwidths, ranks and landmarks come; rows that `scores` gives to a
+#: network at a time.
 SUBSAMPLE, BLOCK = 4096, 8192
 #: Rows that are read, looked over and given to models at a time.
 READ = 4 * PIECE
@@ -41,8 +59,8 @@ READ = 4 * PIECE
 TAKES = 64
 #: Of more classes than this, the largest probability alone is a prediction.
 MOST_PREDICTIONS = 12
-#: What a user may standardise y by; what it is where some of y is censored, and where several models
-#: are compared; what results say of it.
+#: What a user may standardise y by; what it is where some of y is censored, and where
+#: several models are compared; what results say of it.
 STANDARDIZE = ("auto", "cdf", "marginals", "mean_std", "none")
 CENSORED, TOGETHER = "censored", "together"
 STANDARDIZED_BY = {
@@ -63,7 +81,9 @@ class Units:
 
     scale_x: str = "none"
     standardize: str = "none"
-    predictions: bool = False  #: Whether the model's predictions follow the columns of x, by ranks.
+    predictions: bool = (
+        False  #: Whether the model's predictions follow the columns of x, by ranks.
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +91,16 @@ class Coordinates:
     """y in the coordinates that kernels compare."""
 
     y: FloatArray  #: y, or what it was turned into, (n, d_y).
-    #: ∇_y log p in these coordinates, (n, d_y); of a discrete y its residuals (n, cells), which may be
-    #: made only when rows are taken.
+    #: ∇_y log p in these coordinates, (n, d_y); of a discrete y its residuals (n, cells),
+    #: which may be made only when rows are taken.
     scores: FloatArray
     #: Largest estimated error of scores that were differentiated numerically.
     score_error: float | None = None
-    reparametrized: str | None = None  #: How y was brought from a bounded support to the whole line.
-    #: What the residuals are of, and from what y can be drawn anew given x, where it is discrete.
+    reparametrized: str | None = (
+        None  #: How y was brought from a bounded support to the whole line.
+    )
+    #: What the residuals are of, and from what y can be drawn anew given x, where it is
+    #: discrete.
     cells: Cells | None = None
     outcomes: Outcomes | None = None
     model_notes: tuple[str, ...] = ()
@@ -88,18 +111,24 @@ class Scored(Coordinates):
     """A sample with its scores: all that the linear algebra needs."""
 
     sample: Sample
-    #: Covariates as kernels see them, and perhaps predictions after them, (n, d_x) or wider.
+    #: Covariates as kernels see them, and perhaps predictions after them, (n, d_x) or
+    #: wider.
     x: FloatArray
     units: XUnits
     by: str = "none"
-    #: The rows that bandwidths, ranks and landmarks come from, where that is not all of them.
+    #: The rows that bandwidths, ranks and landmarks come from, where that is not all of
+    #: them.
     some: Scored | None = None
     #: All rows of a large source (`StreamedRows`); the arrays are then those of `some`.
     source: StreamedRows | None = None
 
     @classmethod
     def of(
-        cls, model: object, sample: Sample, units: Units | None = None, seed: Seed | None = None
+        cls,
+        model: object,
+        sample: Sample,
+        units: Units | None = None,
+        seed: Seed | None = None,
     ) -> Scored:
         """Score a sample with a model; with a seed, units are of the rows that a stream would draw."""
         law, units = law_of(as_model(model), sample), units or Units()
@@ -121,14 +150,18 @@ class Scored(Coordinates):
         """Return some rows; units stay those of the whole sample."""
         outcomes = None if self.outcomes is None else self.outcomes.take(rows)
         each: Any = {name: getattr(self, name)[rows] for name in ("x", "y", "scores")}
-        return replace(self, sample=self.sample.take(rows), outcomes=outcomes, some=None, **each)
+        return replace(
+            self, sample=self.sample.take(rows), outcomes=outcomes, some=None, **each
+        )
 
     def by_model(self) -> list[Scored]:
         """Return the sample under each of several models whose scores it has, side by side."""
         each = np.split(self.scores, self.scores.shape[1] // self.y.shape[1], axis=1)
         return [replace(self, scores=np.ascontiguousarray(scores)) for scores in each]
 
-    def kernels(self, on_x: object, on_y: object, seed: Seed) -> tuple[CovariateKernel, ResponseKernel]:
+    def kernels(
+        self, on_x: object, on_y: object, seed: Seed
+    ) -> tuple[CovariateKernel, ResponseKernel]:
         # y first: asking for Laplace on y is refused before any distance is computed.
         ready_y = self.kernel_on_y(on_y, seed)
         return kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed), ready_y
@@ -150,7 +183,9 @@ class Scored(Coordinates):
     def rows(self) -> Piece | StreamedRows:
         return self.source or Piece(self.x, self.y, self.scores, self.outcomes)
 
-    def operator(self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial) -> SteinOperator:
+    def operator(
+        self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial
+    ) -> SteinOperator:
         """Return the Stein matrix as a lazy operator; y is continuous."""
         return SteinOperator.of(self.x, self.y, self.scores, kernel_x, kernel_y)
 
@@ -214,15 +249,18 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
         if standardize in ("auto", "cdf", CENSORED):
             return CENSORED
         raise errors.InputError(
-            f"With event= y is compared by the model's CDF; standardize={standardize!r} has no meaning. "
-            "Leave it out."
+            f"With event= y is compared by the model's CDF; standardize={standardize!r} has"
+            " no meaning. Leave it out."
         )
     if law.discrete and standardize in (PLAIN, FULL):  # chosen before, for other rows
         return str(standardize)
     check_choice(standardize, "standardize", STANDARDIZE)
     if law.discrete:
         if standardize not in ("auto", "none"):
-            advice = "Use 'auto' or 'none': counts are compared in the model's own standard deviations."
+            advice = (
+                "Use 'auto' or 'none': counts are compared in the model's own standard"
+                " deviations."
+            )
             raise InputError(f"standardize={standardize!r} is for a continuous y. {advice}")
         return FULL if standardize == "auto" else PLAIN
     if standardize == "none" and law.can("score"):
@@ -234,15 +272,17 @@ def choose_coordinates(law: Law, d_y: int, standardize: Any) -> str:
         "none": law.can("score"),
     }
     if not any(able.values()) and law.can("cdf"):
-        raise UnsupportedModelError(f"{law.name} has a CDF for one column of y, and y has {d_y}.")
+        raise UnsupportedModelError(
+            f"{law.name} has a CDF for one column of y, and y has {d_y}."
+        )
     # A law without a score (draws, PITs, a histogram) is compared by what it has.
     if standardize == "auto" or (standardize == "none" and not able["none"]):
         return next((name for name, can in able.items() if can), "none")
     if not able[standardize]:
         offered = ", ".join(repr(name) for name, can in able.items() if can)
         raise UnsupportedModelError(
-            f"standardize={standardize!r} needs more than {law.name} offers for d_y = {d_y}. "
-            f"It can take: {offered}."
+            f"standardize={standardize!r} needs more than {law.name} offers for d_y ="
+            f" {d_y}. It can take: {offered}."
         )
     return str(standardize)
 
@@ -251,7 +291,11 @@ def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
     """Turn a sample into the coordinates of `choose_coordinates`: where a Stein test touches the law."""
     if isinstance(law, Discrete) and by in (PLAIN, FULL):
         seen, notes = law.residuals(sample.y_given, by), law.remarks(sample.y_given)
-        said: Any = {"cells": law.cells(by), "outcomes": seen.outcomes, "model_notes": notes}
+        said: Any = {
+            "cells": law.cells(by),
+            "outcomes": seen.outcomes,
+            "model_notes": notes,
+        }
         return Coordinates(seen.u, seen.values, **said)
     line = line_of(law, sample)
     if isinstance(law, Censored) or by == "cdf":
@@ -270,12 +314,18 @@ def coordinates_of(law: Law, sample: Sample, by: str) -> Coordinates:
         inexact = None if inexact is None else inexact * line.slope(sample.y)
     if by == "mean_std":
         u, scores = _standardized(law, sample, u, scores, line)
-    return Coordinates(u, scores, None if inexact is None else float(np.max(inexact)), words)
+    return Coordinates(
+        u, scores, None if inexact is None else float(np.max(inexact)), words
+    )
 
 
 def numbered(law: Law, sample: Sample) -> Sample:
     """Return the sample with a discrete y as the numbers that its law has for it."""
-    return sample.with_numbers(law.numbers(sample.y_given)) if isinstance(law, Discrete) else sample
+    return (
+        sample.with_numbers(law.numbers(sample.y_given))
+        if isinstance(law, Discrete)
+        else sample
+    )
 
 
 def line_of(law: Law, sample: Sample) -> Line | None:
@@ -297,8 +347,8 @@ def raw_scores(law: Law, sample: Sample) -> tuple[FloatArray, AnyArray | None]:
     check_finite(
         scores,
         "The array of scores ∇_y log p(y|x)",
-        "Check that the model's density is positive and smooth at those rows; a model of a bounded "
-        "y must say so (support=).",
+        "Check that the model's density is positive and smooth at those rows; a model of a"
+        " bounded y must say so (support=).",
     )
     return scores, None if inexact is None else np.reshape(inexact, scores.shape)
 
@@ -309,11 +359,15 @@ def _standardized(
     """Return L⁻¹(u − location) with scores Lᵀs, for a scale L that is diagonal or triangular."""
     location, scale = map(np.asarray, law.location_scale())
     n, d_y = sample.y.shape
-    columns = [(n, d_y), (n, 1)]  # one column for all: closed forms that have numbers as parameters
+    columns = [
+        (n, d_y),
+        (n, 1),
+    ]  # one column for all: closed forms that have numbers as parameters
     if location.shape not in columns or scale.shape not in [*columns, (n, d_y, d_y)]:
         raise errors.ShapeError(
-            f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or "
-            f"{(n, d_y, d_y)}, got {location.shape} and {scale.shape}. Check mean_std of the model."
+            f"The model's location and scale must have shapes {(n, d_y)} and {(n, d_y)} or"
+            f" {(n, d_y, d_y)}, got {location.shape} and {scale.shape}. Check mean_std of"
+            " the model."
         )
     if line is not None:
         location, scale = line.place(location, scale)
@@ -329,18 +383,21 @@ def checked(values: AnyArray, sample: Sample) -> FloatArray:
     u = np.asarray(as_numbers(values, "What standardises y"), dtype=np.float64)
     if u.shape != sample.y.shape:
         raise errors.NumericalError(
-            f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the model."
+            f"Standardising y gave shape {u.shape} in place of {sample.y.shape}. Check the"
+            " model."
         )
     failed, advice = ~np.isfinite(u), "Check the model there, or pass standardize='none'."
-    errors.refuse_rows(failed, "Standardising y by the model failed", advice, errors.NumericalError)
+    errors.refuse_rows(
+        failed, "Standardising y by the model failed", advice, errors.NumericalError
+    )
     return u
 
 
 def scores(model: object, x: Any, y: Any) -> FloatArray:
     """Scores ∇_y log p(y|x) of a sample, which are all that the Stein tests see of a model.
 
-    They are those of y itself, which the tests turn into those of log(y − low) and its like where the
-    model's support is bounded. An observation outside the support is an error.
+    They are those of y itself, which the tests turn into those of log(y − low) and its like
+    where the model's support is bounded. An observation outside the support is an error.
 
     Parameters
     ----------
@@ -392,16 +449,28 @@ def predictions(law: Law) -> FloatArray | None:
         values = np.asarray(law.values, dtype=np.float64)
         if values.shape[1] == 2:
             return values[:, 1:]
-        return values if values.shape[1] <= MOST_PREDICTIONS else values.max(axis=1, keepdims=True)
+        return (
+            values
+            if values.shape[1] <= MOST_PREDICTIONS
+            else values.max(axis=1, keepdims=True)
+        )
     ability = next((a for a in ("location_scale", "mean_std") if law.can(a)), None)
     if ability is None:
         return None
     try:
-        location, scale = (np.asarray(part, dtype=np.float64) for part in getattr(law, ability)())
-    except UnsupportedModelError:  # a library's law that has no moments says so when it is asked
+        location, scale = (
+            np.asarray(part, dtype=np.float64) for part in getattr(law, ability)()
+        )
+    except (
+        UnsupportedModelError
+    ):  # a library's law that has no moments says so when it is asked
         return None
     both = side_by_side(location, scale)
-    return both if np.isfinite(both).all() else np.nan_to_num(both, posinf=1e300, neginf=-1e300)
+    return (
+        both
+        if np.isfinite(both).all()
+        else np.nan_to_num(both, posinf=1e300, neginf=-1e300)
+    )
 
 
 def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
@@ -415,7 +484,9 @@ def side_by_side(location: FloatArray, scale: FloatArray) -> FloatArray:
 
 def prediction_name(number: int, count: int, d_y: int) -> str:
     if count != 2 * d_y:
-        return f"predicted probability {number + 1}" if count > 1 else "predicted probability"
+        return (
+            f"predicted probability {number + 1}" if count > 1 else "predicted probability"
+        )
     what = "location" if number < d_y else "scale"
     return f"predicted {what}" if d_y == 1 else f"predicted {what} of y{number % d_y + 1}"
 
@@ -431,7 +502,9 @@ class StreamedRows:
     source: Any
     #: Each scores chunks of rows, is bound to all rows, or names columns of the source.
     models: tuple[ModelLike, ...]
-    see: Callable[[Sample, Sequence[Law]], Seen]  #: How rows are seen, given the law of each model.
+    see: Callable[
+        [Sample, Sequence[Law]], Seen
+    ]  #: How rows are seen, given the law of each model.
     #: Global numbers of rows that are not tested (they were trained on).
     left_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -463,10 +536,19 @@ class StreamedRows:
         rows = np.arange(start, stop)
         bound = tuple(None if m.rows is None else m.take(rows) for m in self.models)
         span = start, stop, bound, self.left_out[first:last]
-        return Deferred(span, self.source.chunk(start)) if isinstance(self.source, ArraySource) else span
+        return (
+            Deferred(span, self.source.chunk(start))
+            if isinstance(self.source, ArraySource)
+            else span
+        )
 
     def score(
-        self, source: object, models: Sequence[ModelLike], start: int, stop: int, left_out: IntArray
+        self,
+        source: object,
+        models: Sequence[ModelLike],
+        start: int,
+        stop: int,
+        left_out: IntArray,
     ) -> Iterator[Piece]:
         """Read and score some rows; models that are bound to rows have those from `start` on."""
         for sample, laws, rows in read_laws(source, models, start, stop, READ):
@@ -479,7 +561,11 @@ class StreamedRows:
 def _read(rows: StreamedRows, names: tuple[str, ...] | None, part: Any) -> Iterator[Piece]:
     """Read and score a part on a worker; of Dask arrays, those of its chunk come with it."""
     (start, stop, bound, left_out), arrays = (part, ()) if names is None else part
-    source = rows.source if names is None else ArraySource(dict(zip(names, arrays, strict=True)), start)
+    source = (
+        rows.source
+        if names is None
+        else ArraySource(dict(zip(names, arrays, strict=True)), start)
+    )
     models = [m if own is None else own for m, own in zip(rows.models, bound, strict=True)]
     return rows.score(source, models, start, stop, left_out)
 
@@ -501,22 +587,32 @@ def with_columns(models: Sequence[ModelLike], source: Any) -> Any:
     for model in models:
         if model.rows is not None and model.rows != source.n:
             one = "The" if len(models) == 1 else "A"
-            raise ShapeError(f"{one} model is bound to {model.rows} rows and the source has {source.n}.")
-    wanted = [name for model in models if isinstance(model, Columns) for name in model.names]
+            raise ShapeError(
+                f"{one} model is bound to {model.rows} rows and the source has {source.n}."
+            )
+    wanted = [
+        name for model in models if isinstance(model, Columns) for name in model.names
+    ]
     return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
 
 
 def take_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
     """Read some rows; in a large source they lie in so many places that a cluster reads them better."""
-    if not engine.remote or isinstance(source, ArraySource):  # which Dask computes where it is
+    if not engine.remote or isinstance(
+        source, ArraySource
+    ):  # which Dask computes where it is
         return source.take(rows)
     blocks = list(engine.map(source.take, np.array_split(rows, min(TAKES, len(rows)))))
     x, y = (np.concatenate([getattr(block, name) for block in blocks]) for name in "xy")
-    extra = {name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names}
+    extra = {
+        name: np.concatenate([b.extra[name] for b in blocks]) for name in source.extra_names
+    }
     return Block(int(rows[0]), x, y, extra)
 
 
-def law_of_rows(model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0) -> Law:
+def law_of_rows(
+    model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0
+) -> Law:
     """Return the law of rows of a source; a model that is bound to rows has those from `first` on."""
     if isinstance(model, Columns):
         return model.bind(block.extra, rows, sample.x_given)
@@ -555,7 +651,11 @@ def score_rows(scored: Scored, rows: IntArray, engine: Engine) -> tuple[Scored, 
 
 
 def _score_rows(
-    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray, units: Units
+    model: ModelLike,
+    source: Source | ArraySource,
+    block: Block,
+    rows: IntArray,
+    units: Units,
 ) -> tuple[Law, Scored]:
     """Check and score rows that were read from a source, under the names it has for columns."""
     sample = source.sample(block).ready(discrete=True)

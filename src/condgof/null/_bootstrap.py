@@ -1,7 +1,7 @@
 """Bootstrap weights, by the names that users give them, and the p-value of their draws.
 
-Canonical blocks of `BLOCK` rows have a random stream each: it does not matter how rows are tiled,
-chunked or spread over workers.
+Canonical blocks of `BLOCK` rows have a random stream each: it does not matter how rows are
+tiled, chunked or spread over workers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ NULLS = {
     "multinomial": "multinomial bootstrap",
     "spectral": "spectral",
 }
-#: What results call the limit that stands for redrawing many rows; more draws than so many are refused.
+#: What results call the limit that stands for redrawing many rows; more draws than so many
+#: are refused.
 LIMIT, MOST_DRAWS = "Gaussian limit", 1_000_000
 
 
@@ -61,7 +62,8 @@ class RowWeights:
     kept: SmallInts | FloatArray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was kept can be made again, by a worker for the rows that it has: it is not sent.
+        # What was kept can be made again, by a worker for the rows that it has: it is not
+        # sent.
         return type(self), (self.n, self.m, self.make, self.factor)
 
     def keeping(self, most: int) -> RowWeights:
@@ -78,7 +80,9 @@ class RowWeights:
             return self.kept[start:stop].astype(np.float64, copy=False)
         first = start // BLOCK
         made = np.concatenate([self.make(b) for b in range(first, (stop - 1) // BLOCK + 1)])
-        return made[start - first * BLOCK : stop - first * BLOCK].astype(np.float64, copy=False)
+        return made[start - first * BLOCK : stop - first * BLOCK].astype(
+            np.float64, copy=False
+        )
 
 
 def rows_of(block: int, n: int) -> int:
@@ -98,7 +102,9 @@ def signs_of(bits: NDArray[np.uint8], m: int) -> SmallInts:
 
 def sign_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """Independent signs ±1: the wild bootstrap, draw = (1/(n−1)) Σ_{i≠j} ε_i ε_j H_ij."""
-    return RowWeights(n, m, lambda block: signs_of(sign_bits(block, n, m, seed), m), 1.0 / (n - 1))
+    return RowWeights(
+        n, m, lambda block: signs_of(sign_bits(block, n, m, seed), m), 1.0 / (n - 1)
+    )
 
 
 def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
@@ -113,7 +119,8 @@ def normal_weights(n: int, m: int, seed: Seed) -> RowWeights:
 def multinomial_weights(n: int, m: int, seed: Seed) -> RowWeights:
     """Counts less one, w − 1 with w ~ Multinomial(n; 1/n, ...): the paper's bootstrap.
 
-    They are drawn in two steps, how many fall into each block of rows, and where in the block.
+    They are drawn in two steps, how many fall into each block of rows, and where in the
+    block.
     """
     sizes = np.array([rows_of(b, n) for b in range(-(-n // BLOCK))])
     # From a stream without a block's number, which those of the blocks have.
@@ -144,10 +151,14 @@ def permutation_weights(n: int, first: int, m: int, seed: Seed) -> RowWeights:
 
 
 def check_n_boot(n_boot: object) -> int:
-    return check_count(n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError)
+    return check_count(
+        n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError
+    )
 
 
-def bootstrap_weights(null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26) -> RowWeights:
+def bootstrap_weights(
+    null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26
+) -> RowWeights:
     """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
     makers = {"multinomial": multinomial_weights, "spectral": normal_weights}
     return makers.get(null, sign_weights)(n, n_boot, seed).keeping(keep)

@@ -1,7 +1,7 @@
 """From many statistics to one p-value: by the same combination of the data and of their draws.
 
-All are centred, scaled and ranked together: where they are exchangeable so are the combined values, and
-the level holds with any number of draws.
+All are centred, scaled and ranked together: where they are exchangeable so are the combined
+values, and the level holds with any number of draws.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from condgof._typing import FloatArray, IntArray
 from condgof.null._bootstrap import pvalue
 from condgof.null._draws import Drawn
 
-#: A draw as near as this to the statistic, in units of the spread, is the statistic itself (all signs
-#: are equal), or as near as this share of what the terms add up to; a draw that ties with so large a
-#: share of the statistics is all of them.
+#: A draw as near as this to the statistic, in units of the spread, is the statistic itself
+#: (all signs are equal), or as near as this share of what the terms add up to; a draw that
+#: ties with so large a share of the statistics is all of them.
 TIE, ROUNDING, MOST = 1e-5, 1e-6, 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
@@ -38,7 +38,8 @@ class Combination:
     """Statistics in units of their spread, combined within families and then over them."""
 
     families: tuple[Family, ...]
-    #: Draws, and in the last column the statistics of the data, centred and scaled, (K, m + 1).
+    #: Draws, and in the last column the statistics of the data, centred and scaled, (K, m +
+    #: 1).
     scaled: FloatArray
 
     @classmethod
@@ -48,11 +49,16 @@ class Combination:
         moved = both - both.mean(axis=1, keepdims=True)
         spread = np.sqrt(np.square(moved).mean(axis=1))
         alive = spread > TIE * drawn.sizes
-        scaled = np.divide(moved, spread[:, None], out=np.zeros(both.shape), where=alive[:, None])
-        rounding = np.divide(ROUNDING * drawn.sizes, spread, out=np.zeros(len(spread)), where=alive)
+        scaled = np.divide(
+            moved, spread[:, None], out=np.zeros(both.shape), where=alive[:, None]
+        )
+        rounding = np.divide(
+            ROUNDING * drawn.sizes, spread, out=np.zeros(len(spread)), where=alive
+        )
         near = np.abs(scaled - scaled[:, -1:]) <= np.maximum(TIE, rounding)[:, None]
         if alive.any():
-            # Few groups have few patterns of signs: such a draw is all of the statistics at once.
+            # Few groups have few patterns of signs: such a draw is all of the statistics at
+            # once.
             near |= near[alive].mean(axis=0) > MOST
         np.copyto(scaled, np.broadcast_to(scaled[:, -1:], scaled.shape), where=near)
         kept = tuple(family for family in families if len(family.which))
@@ -61,14 +67,18 @@ class Combination:
     @cached_property
     def parts(self) -> FloatArray:
         """Each family's soft maximum, of the draws and of the data, (families, m + 1)."""
-        return np.stack([_log_mean_exp(self.scaled[family.which]) for family in self.families])
+        return np.stack(
+            [_log_mean_exp(self.scaled[family.which]) for family in self.families]
+        )
 
     @cached_property
     def _combined(self) -> FloatArray:
         """Log Σ w/p over the families: the weighted harmonic mean of their p-values, (m + 1,)."""
         shares = np.array([family.share for family in self.families])
         logs = np.log(shares / shares.sum())[:, None]
-        return np.asarray(np.logaddexp.reduce(np.stack(list(map(log_tail, self.parts))) + logs, axis=0))
+        return np.asarray(
+            np.logaddexp.reduce(np.stack(list(map(log_tail, self.parts))) + logs, axis=0)
+        )
 
     @property
     def statistic(self) -> float:

@@ -1,9 +1,11 @@
 """Draws of the sum under the null hypothesis: redrawn, from a limit, or by weights on rows.
 
-- *Redraw*: where y can be drawn given x, so can the evidence: statistics of data and of draws are the
-  same functions, with an exact null distribution at any n.
-- *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C known.
-- *Weights*: where only scores are known, rows (or blocks or groups of them) get random signs.
+- *Redraw*: where y can be drawn given x, so can the evidence: statistics of data and of
+  draws are the same functions, with an exact null distribution at any n.
+- *Limit*: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C) with C
+  known.
+- *Weights*: where only scores are known, rows (or blocks or groups of them) get random
+  signs.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ from condgof.stein import _sum as sums_of
 from condgof.stein._evidence import CellEvidence, CensoredEvidence, NormalEvidence, surprise
 from condgof.stein._sum import PIECE, Piece, Plan, Rows, Unit, UnitSums, added, row_uniforms
 
-#: Multiplications of a chunk of draws, and most draws in one; less work than this is for one thread.
+#: Multiplications of a chunk of draws, and most draws in one; less work than this is for
+#: one thread.
 CHUNK_WORK, CHUNK, SHORT = 2e8, 32, 3e9
 #: Directions of FᵀF below this share of the largest are left out of the limit.
 SMALLEST = 1e-7
 #: Evidence of all cells of all rows of a discrete y is held up to this many numbers.
 TABLE = 2**24
-#: What single precision leaves of a difference, a share of its terms; for so few rows double is used.
+#: What single precision leaves of a difference, a share of its terms; for so few rows
+#: double is used.
 ROUNDING, FEW = 1e-7, 32
 #: The like for the last digits of probabilities, of which sums over rows have as much.
 LAST_DIGITS = 2e-9
@@ -42,9 +46,11 @@ LAST_DIGITS = 2e-9
 MOST_SURPRISES = 512
 #: Numbers that are held at a time; a large block of columns is worked on in so many parts.
 HELD, PARTS = 2**23, 4
-#: A discrete y of many rows is redrawn so often in each of so many strata, which are then recombined.
+#: A discrete y of many rows is redrawn so often in each of so many strata, which are then
+#: recombined.
 STRATA, REDRAWS = 64, 48
-#: Rows are sure where all cells but one have this probability together, of up to so many rows.
+#: Rows are sure where all cells but one have this probability together, of up to so many
+#: rows.
 SURE, SURE_ROWS = 0.01, 50_000
 
 
@@ -62,7 +68,8 @@ class Drawn:
         return Drawn(*both, np.append(self.sizes, 0.0))
 
 
-#: Returns the evidence (n, m, q) of m samples drawn anew, and their `excess` (m,), or none, (0, m).
+#: Returns the evidence (n, m, q) of m samples drawn anew, and their `excess` (m,), or none,
+#: (0, m).
 Redraw = Callable[[np.random.Generator, int], tuple[AnyArray, FloatArray]]
 
 
@@ -96,13 +103,22 @@ def excess(top: FloatArray, n: int) -> FloatArray:
 
 
 def redrawn(
-    plan: Plan, rows: Rows, redraw: Redraw, top: FloatArray, m: int, seed: Seed, engine: Engine
+    plan: Plan,
+    rows: Rows,
+    redraw: Redraw,
+    top: FloatArray,
+    m: int,
+    seed: Seed,
+    engine: Engine,
 ) -> Drawn:
     """Draw y anew m times and compute all statistics again; `top` is the excess of the data, if any."""
     features, evidence = plan.held(rows)
     sizes = plan.sizes(features)
     left = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
-    work = sum(one.size * (cut.y.stop - cut.y.start) for one, cut in zip(left, plan.cuts, strict=True))
+    work = sum(
+        one.size * (cut.y.stop - cut.y.start)
+        for one, cut in zip(left, plan.cuts, strict=True)
+    )
     held_at_once = HELD // max(evidence.size, 1)
     chunk = int(min(CHUNK, max(1, min(CHUNK_WORK // max(work, 1), held_at_once))))
     rounding = 1e-13 if evidence.dtype == features.dtype == np.float64 else ROUNDING
@@ -125,7 +141,9 @@ def redrawn(
         own = plan.own(sizes, plan.evidence_squares(evidence))
     # A short task is done sooner than it is handed to several threads.
     most = 1 if work * m < SHORT else None
-    draws = np.concatenate(list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1)
+    draws = np.concatenate(
+        list(engine.local.map(task, range(0, m, chunk), most=most)), axis=1
+    )
     check_overflow(observed, draws)
     own = term_sizes(own, draws[: len(own)], len(features))
     return Drawn(observed, draws, np.append(own, np.zeros(len(observed) - len(own))))
@@ -134,14 +152,16 @@ def redrawn(
 def term_sizes(own: FloatArray, draws: FloatArray, n: int) -> FloatArray:
     """Return what terms of n rows add up to, (K,), from the diagonal and draws (K, m), which are anew.
 
-    Where nothing rare happened, in the data as in the draws, residuals are tiny and of one sign, and the
-    last digits of probabilities alone make sums differ: they must not decide.
+    Where nothing rare happened, in the data as in the draws, residuals are tiny and of one
+    sign, and the last digits of probabilities alone make sums differ: they must not decide.
     """
     size = own + np.median(np.abs(draws), axis=1)
     return np.asarray(size + LAST_DIGITS * n * np.sqrt(size))
 
 
-def settle(difference: FloatArray, size: FloatArray, rounding: float = ROUNDING) -> FloatArray:
+def settle(
+    difference: FloatArray, size: FloatArray, rounding: float = ROUNDING
+) -> FloatArray:
     """Make a difference 0 where it is rounding, whose sign would decide which of two is larger."""
     return np.where(np.abs(difference) <= rounding * np.asarray(size), 0.0, difference)
 
@@ -192,7 +212,8 @@ def _root(matrix: FloatArray) -> FloatArray:
 def drawn_surprises(n: int, m: int, rng: np.random.Generator) -> FloatArray:
     """Draw the largest of n surprises m times, (m, count), without drawing them all.
 
-    They are exponential: given the smallest of the largest, the others are exponential above it.
+    They are exponential: given the smallest of the largest, the others are exponential
+    above it.
     """
     count = most_surprises(n)
     least = -np.log(rng.beta(count, n - count + 1, m))
@@ -221,7 +242,10 @@ def weighted_rows(plan: Plan, rows: Rows, weights: RowWeights, engine: Engine) -
         each = own[:, None]
         if (w2 != 1.0).any():  # Σ_i w_i²‖F_i‖²‖ξ_i‖² of each statistic and draw
             each = np.concatenate(
-                [(sizes[:, f, None] * squares[:, None, e]).reshape(n, -1).T @ w2 for f, e in plan.panels]
+                [
+                    (sizes[:, f, None] * squares[:, None, e]).reshape(n, -1).T @ w2
+                    for f, e in plan.panels
+                ]
             )
     forms = _forms(plan, terms, left, engine, np.square(unit, dtype=float))
     check_overflow(whole, forms)
@@ -259,16 +283,24 @@ def _forms(
 ) -> FloatArray:
     """Return ‖Σ_b w_b V_b‖² of each statistic for weights (m, B), (K, m); last, if `own`, Σ_b ‖V_b‖².
 
-    `terms` gives V of some columns of features in a panel, (B, columns·q_p), of which some are made at a
-    time and added up within blocks.
+    `terms` gives V of some columns of features in a panel, (B, columns·q_p), of which some
+    are made at a time and added up within blocks.
     """
 
     def task(item: tuple[int, slice]) -> FloatArray:
         panel, columns = item
         part, width = terms(panel, columns), columns.stop - columns.start
-        square = np.square(weights @ part, dtype=np.float64).reshape(len(weights), width, -1).sum(axis=1)
+        square = (
+            np.square(weights @ part, dtype=np.float64)
+            .reshape(len(weights), width, -1)
+            .sum(axis=1)
+        )
         if own:
-            each = np.einsum("bc,bc->c", part, part, dtype=np.float64).reshape(width, -1).sum(axis=0)
+            each = (
+                np.einsum("bc,bc->c", part, part, dtype=np.float64)
+                .reshape(width, -1)
+                .sum(axis=0)
+            )
             square = np.vstack([square, each])
         starts = plan.cuts[panel].of_y.argmax(axis=0)
         return np.asarray(unit * np.add.reduceat(square, starts, axis=1).T)
@@ -279,7 +311,11 @@ def _forms(
         for block in plan.features.blocks[panel.features]:
             first, last = block.columns.start, block.columns.stop
             # Much work in parts, for several threads.
-            step = most if last - first <= most // 2 else min(most, -(-(last - first) // PARTS))
+            step = (
+                most
+                if last - first <= most // 2
+                else min(most, -(-(last - first) // PARTS))
+            )
             for start in range(first, last, step):
                 items.append((p, slice(start, min(start + step, last))))
                 owner.append((p, first))
@@ -294,17 +330,23 @@ def block_length(n: int, most: int) -> int:
     return 1 << max(0, int(np.ceil(np.log2(n / most))))
 
 
-def signed_blocks(plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine) -> UnitSums:
+def signed_blocks(
+    plan: Plan, rows: Rows, most: int, seed: Seed, engine: Engine
+) -> UnitSums:
     """Sum over blocks of rows in their order; within a block rows have signs that are drawn once."""
     length = block_length(rows.total, most)
 
     def units_of(piece: Piece) -> Iterable[Unit]:
         signs = np.where(row_uniforms(seed, piece.start, piece.stop, 1) >= 0.5, 1.0, -1.0)
-        first = min(-piece.start % length, piece.total)  # pieces of a Dask array begin where chunks do
+        first = min(
+            -piece.start % length, piece.total
+        )  # pieces of a Dask array begin where chunks do
         if first:
             yield Unit(piece.start // length, slice(first), length, signs[:first])
         if first < piece.total:
-            yield Unit((piece.start + first) // length, slice(first, None), length, signs[first:])
+            yield Unit(
+                (piece.start + first) // length, slice(first, None), length, signs[first:]
+            )
 
     return sums_of.gather_units(plan, rows, units_of, engine)
 
@@ -327,19 +369,23 @@ class CellDraws:
 
     evidence: CellEvidence
     outcomes: Outcomes
-    #: Sums of the probabilities of cells, (n, K), and the most probable one of each row, (n,).
+    #: Sums of the probabilities of cells, (n, K), and the most probable one of each row,
+    #: (n,).
     sums: FloatArray
     mode: IntArray
     #: Probability of any other, (n,).
     rare: FloatArray
-    #: Evidence of all cells, (K, q) less its mean in each row (n, q), or (n, K, q), where that is held.
+    #: Evidence of all cells, (K, q) less its mean in each row (n, q), or (n, K, q), where
+    #: that is held.
     table: FloatArray | None
     mean: FloatArray | None
     #: Which rows count; all of them if None.
     keep: AnyArray | None
 
     @classmethod
-    def of(cls, evidence: CellEvidence, outcomes: Outcomes, keep: AnyArray | None = None) -> CellDraws:
+    def of(
+        cls, evidence: CellEvidence, outcomes: Outcomes, keep: AnyArray | None = None
+    ) -> CellDraws:
         p = np.array(outcomes.probabilities, dtype=np.float64)
         p /= p.sum(axis=1, keepdims=True)
         (n, count), mode = p.shape, p.argmax(axis=1)
@@ -352,14 +398,18 @@ class CellDraws:
             table = evidence.of(p, np.eye(count, outcomes.plain))
             mean = p @ table
         elif n * count * evidence.blocks[-1].columns.stop <= TABLE:
-            every = [evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)]
+            every = [
+                evidence.of(p, np.asarray(outcomes.of(np.full(n, k)))) for k in range(count)
+            ]
             table = np.stack(every, axis=1)
         return cls(evidence, outcomes, sums, mode, others, table, mean, keep)
 
     def drawn(self, uniform: FloatArray, sure: float = 0.0) -> AnyArray:
         """Return the evidence (n, q) of cells drawn by uniform numbers; of sure rows, of the mode."""
         codes = (uniform[:, None] >= self.sums).sum(axis=1)
-        return self.at(None, np.where(self.rare <= sure, self.mode, codes) if sure else codes)
+        return self.at(
+            None, np.where(self.rare <= sure, self.mode, codes) if sure else codes
+        )
 
     def at(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
         """Return the evidence (m, q) of cells (m,) at some rows, or at all."""
@@ -380,9 +430,10 @@ class CellDraws:
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Return where sure rows are not drawn as the mode: draws, rows and cells, (s,) each.
 
-        Points of a Poisson process in rows and draws: a row with one of them or more, in a draw, is
-        another cell, which has the probability `rare`. Points come in canonical blocks of `PIECE` rows
-        and are thinned, so that they do not depend on how rows, from global number `start`, are cut.
+        Points of a Poisson process in rows and draws: a row with one of them or more, in a
+        draw, is another cell, which has the probability `rare`. Points come in canonical
+        blocks of `PIECE` rows and are thinned, so that they do not depend on how rows, from
+        global number `start`, are cut.
         """
         hazard = -np.log1p(-np.where(self.rare <= sure, self.rare, 0.0))
         densest, n, m = -np.log1p(-sure), len(hazard), len(draws)
@@ -398,7 +449,11 @@ class CellDraws:
         draw, row, which = (np.concatenate(parts) for parts in zip(*found, strict=True))
         _, first = np.unique(draw * n + row, return_index=True)
         draw, row, which = draw[first], row[first], which[first]
-        return draw, row, other_cells(self.outcomes.take(row).probabilities, self.mode[row], which)
+        return (
+            draw,
+            row,
+            other_cells(self.outcomes.take(row).probabilities, self.mode[row], which),
+        )
 
 
 def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:
@@ -410,14 +465,19 @@ def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:
 
 
 def recombined(
-    plan: Plan, rows: Rows, cells_of: Callable[[Piece], CellDraws], m: int, seed: Seed, engine: Engine
+    plan: Plan,
+    rows: Rows,
+    cells_of: Callable[[Piece], CellDraws],
+    m: int,
+    seed: Seed,
+    engine: Engine,
 ) -> Drawn:
     """Draw y of many rows anew: some times in each stratum of rows, of which draws take one each.
 
-    Sums over a stratum are exact draws of it, and so is every sum of one of each. But what happens once
-    in a thousand rows would be the same few rows in all draws, and elsewhere in the data: rows whose
-    most probable cell is nearly certain are drawn anew in every draw, which costs little, as few of
-    them are anything else.
+    Sums over a stratum are exact draws of it, and so is every sum of one of each. But what
+    happens once in a thousand rows would be the same few rows in all draws, and elsewhere
+    in the data: rows whose most probable cell is nearly certain are drawn anew in every
+    draw, which costs little, as few of them are anything else.
     """
     strata = min(STRATA, max(8, -(-rows.total // PIECE)))
     length, sure = -(-rows.total // strata), SURE * min(1.0, SURE_ROWS / rows.total)
@@ -425,7 +485,9 @@ def recombined(
     def units_of(piece: Piece) -> Iterable[Unit]:
         of, cells = np.arange(piece.start, piece.stop) // length, cells_of(piece)
         for number in range(REDRAWS):
-            drawn = cells.drawn(row_uniforms(seed, piece.start, piece.stop, 2, number), sure)
+            drawn = cells.drawn(
+                row_uniforms(seed, piece.start, piece.stop, 2, number), sure
+            )
             for stratum in np.unique(of):
                 some = np.flatnonzero(of == stratum)
                 yield Unit(int(stratum) * REDRAWS + number, some, evidence=drawn[some])
@@ -441,14 +503,19 @@ def recombined(
         draws = range(start, min(start + step, m))
         which = taken[:, draws].T.ravel(), np.arange(0, len(draws) * strata + 1, strata)
         chosen = csr_array((np.ones(len(which[0])), *which), (len(draws), len(units.own)))
-        sums = [(chosen @ one.reshape(len(one), -1)).reshape(-1, *one.shape[1:]) for one in units.sums]
+        sums = [
+            (chosen @ one.reshape(len(one), -1)).reshape(-1, *one.shape[1:])
+            for one in units.sums
+        ]
         own = chosen @ units.own
         if more := surprised(plan, rows, cells_of, sure, draws, seed, engine):
             *sums, own = added([[*sums, own], more])
         drawn.append((plan.squares(sums) - own).T)
     draws_of_all = np.concatenate(drawn, axis=1)
     check_overflow(observed, draws_of_all)
-    return Drawn(observed, draws_of_all, term_sizes(units.own[-1], draws_of_all, rows.total))
+    return Drawn(
+        observed, draws_of_all, term_sizes(units.own[-1], draws_of_all, rows.total)
+    )
 
 
 def surprised(
@@ -462,21 +529,26 @@ def surprised(
 ) -> list[FloatArray]:
     """Return what is added to each draw where sure rows are not what is most probable.
 
-    To the sums of each panel, (m, R_p, q_p), and to the diagonal of each statistic, (m, K); nothing
-    where that never happens.
+    To the sums of each panel, (m, R_p, q_p), and to the diagonal of each statistic, (m, K);
+    nothing where that never happens.
     """
 
     def task(piece: Piece) -> list[FloatArray]:
         cells = cells_of(piece)
         draw, row, codes = cells.surprises(piece.start, sure, draws, seed)
         shapes = [(c.x.stop - c.x.start, c.y.stop - c.y.start) for c in plan.cuts]
-        more = [np.zeros((len(draws), *shape)) for shape in (*shapes, (len(plan.statistics),))]
+        more = [
+            np.zeros((len(draws), *shape)) for shape in (*shapes, (len(plan.statistics),))
+        ]
         step = max(1, HELD // max(math.prod(shape) for shape in shapes))
         for start in range(0, len(row), step):
             some = slice(start, start + step)
             now, first = np.unique(draw[some], return_index=True)
             features = plan.features.of(piece.x[row[some]])
-            xi = cells.at(row[some], codes[some]), cells.at(row[some], cells.mode[row[some]])
+            xi = (
+                cells.at(row[some], codes[some]),
+                cells.at(row[some], cells.mode[row[some]]),
+            )
             for target, cut in zip(more, plan.cuts, strict=False):
                 terms = features[:, cut.x, None] * (xi[0] - xi[1])[:, None, cut.y]
                 target[now] += np.add.reduceat(terms, first, axis=0)
@@ -497,11 +569,12 @@ def censoring_times(
 ) -> FloatArray:
     """Return when rows are censored, (n,): as they were, or drawn after the event where that came.
 
-    The event at T and the time C of censoring are independent given x. So C, drawn from its law given x
-    and C > T, has with T the joint law that it has, and T drawn anew and seen as far as C allows is a
-    draw of the data. That law is Kaplan and Meier's product, weighted for rows `near` in x (Beran's
-    estimate). Times are Λ(y) − Λ(entry), the number of events expected while a row was `watched` (n, 3:
-    residuals, events, entries). Infinite where nothing says that a row would have been censored.
+    The event at T and the time C of censoring are independent given x. So C, drawn from its
+    law given x and C > T, has with T the joint law that it has, and T drawn anew and seen
+    as far as C allows is a draw of the data. That law is Kaplan and Meier's product,
+    weighted for rows `near` in x (Beran's estimate). Times are Λ(y) − Λ(entry), the number
+    of events expected while a row was `watched` (n, 3: residuals, events, entries).
+    Infinite where nothing says that a row would have been censored.
     """
     event, times = watched[:, 1] > 0, watched[:, 1] - watched[:, 0]
     if event.all():
@@ -515,7 +588,11 @@ def censoring_times(
 
 
 def _later(
-    times: FloatArray, event: AnyArray, weight: FloatArray, after: FloatArray, drawn: FloatArray
+    times: FloatArray,
+    event: AnyArray,
+    weight: FloatArray,
+    after: FloatArray,
+    drawn: FloatArray,
 ) -> FloatArray:
     """Draw times of censoring after those of m rows, which weigh rows in order by `weight` (m, n)."""
     weight = np.maximum(weight, 1e-12)  # a row far from all others takes them as they come
@@ -529,7 +606,9 @@ def _later(
     return np.asarray(np.append(times, np.inf)[passed])
 
 
-def redraw_censored(evidence: CensoredEvidence, watched: FloatArray, until: FloatArray) -> Redraw:
+def redraw_censored(
+    evidence: CensoredEvidence, watched: FloatArray, until: FloatArray
+) -> Redraw:
     """Return what draws times of n rows anew, of which those after `until` (n,) are censored."""
     n, start = len(until), hazard(watched[:, 2])[:, None]
 

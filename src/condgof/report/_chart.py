@@ -1,8 +1,9 @@
 """A chart, described once (axes, marks, words and the numbers behind it), and two pens that draw it.
 
-SVG under a legend in HTML is for pages, matplotlib's Axes for notebooks. "high" is the colour of data
-that lie higher or spread more than the model says, "low" of the other way; colours are classes of
-charts.css. Marks of one kind are one path: a thousand points are ten kilobytes.
+SVG under a legend in HTML is for pages, matplotlib's Axes for notebooks. "high" is the
+colour of data that lie higher or spread more than the model says, "low" of the other way;
+colours are classes of charts.css. Marks of one kind are one path: a thousand points are ten
+kilobytes.
 """
 
 from __future__ import annotations
@@ -30,10 +31,24 @@ from condgof.result import number
 STEPS = 4
 #: All kinds of marks; each has a colour of that name in charts.css.
 KINDS = (
-    *("data", "bar", "barx", "model", "band50", "band90", "high", "low", "even", "shade", "ink", "soft"),
+    *(
+        "data",
+        "bar",
+        "barx",
+        "model",
+        "band50",
+        "band90",
+        "high",
+        "low",
+        "even",
+        "shade",
+        "ink",
+        "soft",
+    ),
     *(f"s{step}" for step in range(-STEPS, STEPS + 1)),
 )
-#: Rows beyond one edge of a chart that are drawn, letters of the name of a level on an axis.
+#: Rows beyond one edge of a chart that are drawn, letters of the name of a level on an
+#: axis.
 MOST_BEYOND, LONGEST = 200, 20
 
 Ends: TypeAlias = tuple[float, float]
@@ -101,8 +116,12 @@ class Intervals(NamedTuple):
 
     def parts(self, x: Scale, y: Scale) -> Iterator[Line | Points]:
         """Yield whiskers and dots, kind by kind, and arrows where whiskers go on beyond the axis."""
-        ends, arrows = (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
-        low, middle, high = (np.clip(v, *ends) for v in (self.low, self.estimate, self.high))
+        ends, arrows = (
+            (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
+        )
+        low, middle, high = (
+            np.clip(v, *ends) for v in (self.low, self.estimate, self.high)
+        )
         whiskers = np.column_stack([low, high, np.full(len(low), np.nan)])
         look = "thin" if self.size < 4 else "bar"
         for kind in dict.fromkeys(self.kinds):
@@ -110,7 +129,11 @@ class Intervals(NamedTuple):
             at, along = np.repeat(self.at[here], 3), whiskers[here].ravel()
             yield Line(along, at, kind, look) if self.lying else Line(at, along, kind, look)
             beyond = here & (self.low < ends[0]), here & (self.high > ends[1])
-            shapes = ("dot", middle, here), (arrows[0], low, beyond[0]), (arrows[1], high, beyond[1])
+            shapes = (
+                ("dot", middle, here),
+                (arrows[0], low, beyond[0]),
+                (arrows[1], high, beyond[1]),
+            )
             for shape, values, some in shapes:
                 at, along = self.at[some], values[some]
                 place = (along, at) if self.lying else (at, along)
@@ -149,13 +172,18 @@ class Chart:
     marks: tuple[Mark, ...]
     table: Table
     legend: tuple[Key, ...] = ()
-    #: Width and height in pixels, without the legend and names of levels that have to be turned.
+    #: Width and height in pixels, without the legend and names of levels that have to be
+    #: turned.
     size: tuple[int, int] = (460, 300)
 
     @property
     def entries(self) -> tuple[Key, ...]:
         """The entries of the legend that occur."""
-        drawn = {kind for m in self.marks for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))}
+        drawn = {
+            kind
+            for m in self.marks
+            for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))
+        }
         return tuple(key for key in self.legend if key.kind in drawn or key.mark == "ramp")
 
     @property
@@ -168,7 +196,9 @@ class Chart:
     def drawn(self) -> Iterator[Points | Line | Band | Boxes | Text]:
         """The marks, estimates with intervals as the lines and points that they are."""
         for mark in self.marks:
-            yield from mark.parts(self.x, self.y) if isinstance(mark, Intervals) else (mark,)
+            yield from (
+                mark.parts(self.x, self.y) if isinstance(mark, Intervals) else (mark,)
+            )
 
 
 def rule(at: float, lying: bool = True, kind: str = "model", look: str = "") -> Line:
@@ -178,7 +208,13 @@ def rule(at: float, lying: bool = True, kind: str = "model", look: str = "") -> 
 
 
 def bars(edges: FloatArray, heights: AnyArray, kinds: tuple[str, ...]) -> Boxes:
-    return Boxes(edges[:-1], edges[1:], np.zeros(len(heights)), np.asarray(heights, dtype=float), kinds)
+    return Boxes(
+        edges[:-1],
+        edges[1:],
+        np.zeros(len(heights)),
+        np.asarray(heights, dtype=float),
+        kinds,
+    )
 
 
 def keys(entries: str) -> tuple[Key, ...]:
@@ -192,13 +228,21 @@ def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
     def cell(value: object) -> str:
         if isinstance(value, (int, np.integer)):
             return f"{value:,}"
-        return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+        return (
+            number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+        )
 
-    return tuple(columns), tuple(tuple(map(cell, row)) for row in zip(*columns.values(), strict=True))
+    return tuple(columns), tuple(
+        tuple(map(cell, row)) for row in zip(*columns.values(), strict=True)
+    )
 
 
-def spans(low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray) -> list[str]:
-    return [f"{number(float(a))} to {number(float(b))}" for a, b in zip(low, high, strict=True)]
+def spans(
+    low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray
+) -> list[str]:
+    return [
+        f"{number(float(a))} to {number(float(b))}" for a, b in zip(low, high, strict=True)
+    ]
 
 
 def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
@@ -211,12 +255,16 @@ def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
     return low - room, high + room
 
 
-def robust_ends(values: FloatArray, always: Sequence[float] = (), pad: float = 0.04) -> Ends:
+def robust_ends(
+    values: FloatArray, always: Sequence[float] = (), pad: float = 0.04
+) -> Ends:
     """Return the ends of an axis: of all values, or where some are far out, of those near the others."""
     full = np.append(values, always)
     full = full[np.isfinite(full)]
     if len(full) >= 20:
-        inner = np.append(np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)])
+        inner = np.append(
+            np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)]
+        )
         low, high = float(inner.min()), float(inner.max())
         if np.ptp(full) > 1.5 * (high - low):
             reach = 0.35 * (high - low)
@@ -233,9 +281,13 @@ def places(name: str, names: Sequence[str]) -> Scale:
     """Return a scale with a place for each name; where cut ones look alike, without how all begin."""
     texts = tuple(shorten(one, LONGEST) for one in names)
     if len(set(texts)) < len(names):
-        begin = next((i for i, each in enumerate(zip(*names, strict=False)) if len(set(each)) > 1), 0)
+        begin = next(
+            (i for i, each in enumerate(zip(*names, strict=False)) if len(set(each)) > 1), 0
+        )
         texts = tuple(shorten(f"…{one[begin:]}", LONGEST) for one in names)
-    return Scale(name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True)
+    return Scale(
+        name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True
+    )
 
 
 def along(axis: Axis) -> Scale:
@@ -276,7 +328,8 @@ def beyond(
     return marks, entries, inside
 
 
-#: Pixels of a letter in a name, and of a tick; and how much of it remains where names are turned.
+#: Pixels of a letter in a name, and of a tick; and how much of it remains where names are
+#: turned.
 LETTER, TICK, TURNED = 7.2, 6.7, 0.72
 #: How shapes of points and of the legend go on from their place, and their class.
 SHAPES = {
@@ -304,11 +357,12 @@ def svg(chart: Chart, key: str) -> str:
     left, top, right, floor = map(_n, (frame.left, frame.top, frame.right, frame.floor))
     width, height = _n(frame.width), _n(frame.height)
     return (
-        f'{legend(chart.entries)}<svg class="chart" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="{html(chart.title)}" aria-describedby="{key}-d" '
-        f'focusable="false"><desc id="{key}-d">{html(chart.desc)}</desc><clipPath id="{key}-c">'
-        f'<path d="M{left} {top}H{right}V{floor}H{left}Z"/></clipPath>{frame.axes()}'
-        f'<g clip-path="url(#{key}-c)">{inside}</g>{over}</svg>'
+        f'{legend(chart.entries)}<svg class="chart" viewBox="0 0 {width} {height}"'
+        f' width="{width}" height="{height}" role="img" aria-label="{html(chart.title)}"'
+        f' aria-describedby="{key}-d" focusable="false"><desc'
+        f' id="{key}-d">{html(chart.desc)}</desc><clipPath id="{key}-c"><path d="M{left}'
+        f' {top}H{right}V{floor}H{left}Z"/></clipPath>{frame.axes()}<g'
+        f' clip-path="url(#{key}-c)">{inside}</g>{over}</svg>'
     )
 
 
@@ -318,7 +372,9 @@ def legend(entries: Sequence[Key]) -> str:
         before, after, wide = "", words, 22
         if mark == "ramp":
             (before, after), wide = words.split("|"), 13 * len(steps)
-            drawn = _grouped([f"M{at} 1h13v12h-13Z" for at in range(0, wide, 13)], steps, "m-box")
+            drawn = _grouped(
+                [f"M{at} 1h13v12h-13Z" for at in range(0, wide, 13)], steps, "m-box"
+            )
         else:
             drawn = _paths(["M11 7"], (kind,), mark, 13 if mark == "pin" else 7)
         size = f'viewBox="0 0 {wide} 14" width="{wide}" height="14"'
@@ -330,8 +386,13 @@ def legend(entries: Sequence[Key]) -> str:
 @cache
 def themed(name: str) -> tuple[str, str]:
     """Return the colours of a style sheet, light and dark, and its rules."""
-    light, dark, rules = (files("condgof.report") / name).read_text("utf-8").split("/* --- */")
-    return f"{light}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n", rules
+    light, dark, rules = (
+        (files("condgof.report") / name).read_text("utf-8").split("/* --- */")
+    )
+    return (
+        f"{light}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n",
+        rules,
+    )
 
 
 def chart_style() -> str:
@@ -350,12 +411,16 @@ class _Frame:
 
     def __init__(self, chart: Chart) -> None:
         (self.width, height), self.x, self.y = chart.size, chart.x, chart.y
-        longest, letters = (max(map(len, scale.texts), default=0) for scale in (self.y, self.x))
+        longest, letters = (
+            max(map(len, scale.texts), default=0) for scale in (self.y, self.x)
+        )
         self.left = 10 + TICK * longest + 20 * bool(self.y.name)
         room, more = (self.width - self.left - 14) / max(len(self.x.at), 1), 0.0
         self.turned = self.x.places and TICK * letters > room - 5
         if self.turned:  # the first name reaches to the left, and all reach down
-            self.left = max(self.left, TURNED * TICK * len(self.x.texts[0]) - 0.5 * room + 14)
+            self.left = max(
+                self.left, TURNED * TICK * len(self.x.texts[0]) - 0.5 * room + 14
+            )
             more = max(TURNED * TICK * letters - 8, 0.0)
         self.right, self.top, self.height = self.width - 14, 8, height + more
         self.floor = height - 12 - 12 * bool(self.x.texts) - 20 * bool(self.x.name)
@@ -403,13 +468,18 @@ class _Frame:
                 y = self.at_y(np.append(mark.high[there], mark.low[back]))
                 way += f"{_path(x, y)}Z" if len(there) else ""
             return f'<path class="m-box k-{mark.kind}" d="{way}"/>'
-        way = _path(self.at_x(_within(mark.x, self.x.ends)), self.at_y(_within(mark.y, self.y.ends)))
+        way = _path(
+            self.at_x(_within(mark.x, self.x.ends)), self.at_y(_within(mark.y, self.y.ends))
+        )
         return f'<path class="m-line k-{mark.kind} {mark.look}" d="{way}"/>'
 
     def boxes(self, mark: Boxes) -> str:
         left, right, low, high = *map(self.at_x, mark[:2]), *map(self.at_y, mark[2:4])
         gap = np.where(right - left > 4, 0.6, 0.0)
-        places = [tuple(map(_n, four)) for four in zip(left + gap, right - gap, high, low, strict=True)]
+        places = [
+            tuple(map(_n, four))
+            for four in zip(left + gap, right - gap, high, low, strict=True)
+        ]
         shapes = [f"M{i} {t}H{j}V{f}H{i}Z" for i, j, t, f in places]
         return _grouped(shapes, mark.kinds, "m-box")
 
@@ -417,7 +487,10 @@ class _Frame:
 def _paths(places: Sequence[str], kinds: Sequence[str], shape: str, size: float) -> str:
     """Draw shapes at places; a dot is the round end of a line without length."""
     way, look = SHAPES[shape]
-    way, wide = way.format(_n(size / 2), _n(size)), f' stroke-width="{size:g}"' if shape == "dot" else ""
+    way, wide = (
+        way.format(_n(size / 2), _n(size)),
+        f' stroke-width="{size:g}"' if shape == "dot" else "",
+    )
     return _grouped([f"{place}{way}" for place in places], kinds, look, wide)
 
 
@@ -426,7 +499,9 @@ def _grouped(shapes: Sequence[str], kinds: Sequence[str], look: str, more: str =
     each: dict[str, str] = {}
     for shape, kind in zip(shapes, kinds, strict=True):
         each[kind] = each.get(kind, "") + shape
-    return "".join(f'<path class="{look} k-{kind}"{more} d="{way}"/>' for kind, way in each.items())
+    return "".join(
+        f'<path class="{look} k-{kind}"{more} d="{way}"/>' for kind, way in each.items()
+    )
 
 
 def _place(ends: Ends, first: float, last: float, values: AnyArray | float) -> FloatArray:
@@ -442,13 +517,21 @@ def _within(values: AnyArray, ends: Ends) -> AnyArray:
 def _path(x: FloatArray, y: FloatArray) -> str:
     known = np.isfinite(x) & np.isfinite(y)
     pens = np.where(np.append(False, known[:-1]), "L", "M")
-    return "".join(f"{p}{_n(a)} {_n(b)}" for p, a, b, k in zip(pens, x, y, known, strict=True) if k)
+    return "".join(
+        f"{p}{_n(a)} {_n(b)}" for p, a, b, k in zip(pens, x, y, known, strict=True) if k
+    )
 
 
-def _text(x: float, y: float, words: str, kind: str, anchor: str = "start", turn: int = 0) -> str:
+def _text(
+    x: float, y: float, words: str, kind: str, anchor: str = "start", turn: int = 0
+) -> str:
     place = f'x="{_n(x)}" y="{_n(y)}"'
     place = f'transform="translate({_n(x)} {_n(y)}) rotate({turn})"' if turn else place
-    return f'<text class="{kind}" {place} text-anchor="{anchor}">{html(words)}</text>' if words else ""
+    return (
+        f'<text class="{kind}" {place} text-anchor="{anchor}">{html(words)}</text>'
+        if words
+        else ""
+    )
 
 
 def _n(value: float) -> str:
@@ -458,13 +541,25 @@ def _n(value: float) -> str:
 
 #: Widths of lines, and markers, of matplotlib.
 WIDTHS = {"": 1.8, "dashed": 1.4, "bar": 1.6, "thin": 1.0}
-MARKERS = {"dot": "o", "pin": "|", "up": "^", "down": "v", "left": "<", "right": ">", "small": "s"}
+MARKERS = {
+    "dot": "o",
+    "pin": "|",
+    "up": "^",
+    "down": "v",
+    "left": "<",
+    "right": ">",
+    "small": "s",
+}
 
 
-def new_figure(size: tuple[float, float], *, shown: bool = True, layout: object = "constrained") -> Any:
+def new_figure(
+    size: tuple[float, float], *, shown: bool = True, layout: object = "constrained"
+) -> Any:
     """Return a figure of pyplot, which notebooks show, or one that no window manager knows of."""
     require("matplotlib", "plot", "Drawing a figure")
-    module, name = ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")
+    module, name = (
+        ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")
+    )
     return getattr(import_module(module), name)(figsize=size, layout=layout)
 
 
@@ -481,13 +576,16 @@ def draw_all(charts: Sequence[Chart]) -> Any:
 
     columns = min(2, len(charts))
     wide, high = 6.5 * columns, 5.3 * -(-len(charts) // 2)
-    # Fixed: titles and legends that are wider than their Axes would shrink them in a layout that adapts.
+    # Fixed: titles and legends that are wider than their Axes would shrink them in a layout
+    # that adapts.
     figure = new_figure((wide, high), layout=None)
     margins = 1.3 / wide, 1.1 / high, 1.0 - 0.3 / wide, 1.0 - 1.35 / high
     figure.subplots_adjust(*margins, wspace=0.3, hspace=0.75)
     for chart, ax in zip(charts, axes_of(figure, len(charts), columns), strict=True):
         draw(replace(chart, size=(430, 390)), ax)
-    if "inline" in matplotlib.get_backend():  # a notebook shows what is returned, and must not twice
+    if (
+        "inline" in matplotlib.get_backend()
+    ):  # a notebook shows what is returned, and must not twice
         matplotlib.pyplot.close(figure)
     return figure
 
@@ -515,8 +613,19 @@ def draw(chart: Chart, ax: Any = None) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     handles = [handle for entry in chart.entries for handle in _handles(entry)]
     if handles:  # above the data, under the title
-        look = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "columnspacing": 1.0}
-        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, **look)
+        look = {
+            "fontsize": "small",
+            "frameon": False,
+            "borderaxespad": 0.0,
+            "columnspacing": 1.0,
+        }
+        ax.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0, 1.01),
+            ncols=columns,
+            **look,
+        )
     lines = textwrap.wrap(visible(chart.title), max(int(width / 7.4), 34))
     pad = 6 + 15 * -(-len(handles) // columns)
     ax.set_title("\n".join(map(label, lines)), loc="left", fontsize="medium", pad=pad)
@@ -528,16 +637,25 @@ def _draw(ax: Any, mark: Points | Line | Band | Boxes | Text, depth: int) -> Non
     if isinstance(mark, Boxes):
         _boxes(ax, mark, depth)
     elif isinstance(mark, Points):
-        look: dict[str, Any] = {"mew": 1.8 if mark.shape == "pin" else 0.0, "clip_on": False}
+        look: dict[str, Any] = {
+            "mew": 1.8 if mark.shape == "pin" else 0.0,
+            "clip_on": False,
+        }
         look["ms"] = mark.size if mark.shape in ("dot", "pin") else 6.0
         look["alpha"] = 0.5 if (mark.kind, mark.shape) == ("data", "dot") else None
         color, marker = colours()[mark.kind], MARKERS[mark.shape]
         ax.plot(mark.x, mark.y, marker, color=color, zorder=depth + 20, **look)
     elif isinstance(mark, Band):
-        ax.fill_between(mark.x, mark.low, mark.high, lw=0, color=colours()[mark.kind], zorder=depth)
+        ax.fill_between(
+            mark.x, mark.low, mark.high, lw=0, color=colours()[mark.kind], zorder=depth
+        )
     elif isinstance(mark, Text):
         side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-        place = {"xytext": (0, 0.75 * mark.up), "textcoords": "offset points", "zorder": depth + 30}
+        place = {
+            "xytext": (0, 0.75 * mark.up),
+            "textcoords": "offset points",
+            "zorder": depth + 30,
+        }
         ax.annotate(label(mark.words), (mark.x, mark.y), ha=side, fontsize="small", **place)
     else:
         x, y = _within(mark.x, ax.get_xlim()), _within(mark.y, ax.get_ylim())
@@ -549,7 +667,10 @@ def _boxes(ax: Any, mark: Boxes, depth: int) -> None:
     sizes = mark.high - mark.low, mark.right - mark.left, mark.low
     bars = ax.bar(mark.left, *sizes, align="edge", lw=0.6, zorder=depth)
     for bar, kind in zip(bars, mark.kinds, strict=True):
-        bar.set(fc=colours()[kind], ec="none" if kind in ("shade", "band50", "band90") else "white")
+        bar.set(
+            fc=colours()[kind],
+            ec="none" if kind in ("shade", "band50", "band90") else "white",
+        )
 
 
 def _handles(entry: Key) -> list[Any]:

@@ -13,10 +13,27 @@ from condgof.check._record import Check, Finding, Slice
 from condgof.check._text import headline, listed
 from condgof.report import _text as text
 from condgof.report._chart import Chart, Ends, robust_ends, svg
-from condgof.report._panels import KINDS, TURNED, column_panel, kind_name, map_of, part_y, sides
+from condgof.report._panels import (
+    KINDS,
+    TURNED,
+    column_panel,
+    kind_name,
+    map_of,
+    part_y,
+    sides,
+)
 from condgof.report._pictures import fit, slice_qq, slice_residuals
 from condgof.report._text import html, minus, once_in, paragraph, sentence, shorten, table
-from condgof.result import GofResult, Shown, number, pvalue_number, pvalue_words, rounded, short, sized
+from condgof.result import (
+    GofResult,
+    Shown,
+    number,
+    pvalue_number,
+    pvalue_words,
+    rounded,
+    short,
+    sized,
+)
 
 #: The sign before the headline, where there is evidence against the model and where not.
 SIGNS = {True: '<path d="M6 6L18 18M18 6L6 18"/>', False: '<circle cx="12" cy="12" r="8"/>'}
@@ -29,7 +46,9 @@ OVERALL = {"shift": "shift of the median", "spread": "width of the middle half"}
 def given(check: Check) -> str:
     """Say what is predicted from what: "wage given age, education and 5 more"."""
     both = filter(None, (check.y_columns, check.x_columns))
-    return " given ".join(listed([shorten(name, 60) for name in columns]) for columns in both)
+    return " given ".join(
+        listed([shorten(name, 60) for name in columns]) for columns in both
+    )
 
 
 def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
@@ -48,7 +67,9 @@ def value_of(finding: Finding, value: float) -> str:
     coarse = abs(value) < 100 and finding.interval[1] - finding.interval[0] > 0.01
     text = (f"{value + 0.0:.2f}" if coarse else rounded(value)).replace("-", "−")
     text = "0.00" if text == "−0.00" else text
-    signed = finding.kind in ("shift", "skew", "correlation") and value > 0 and text != "0.00"
+    signed = (
+        finding.kind in ("shift", "skew", "correlation") and value > 0 and text != "0.00"
+    )
     return f"+{text}" if signed else text
 
 
@@ -82,7 +103,11 @@ def chips(check: Check) -> list[tuple[str, str, str]]:
         last = "Detectable", able, power.words
     said = last[2].rstrip(".") in check.words  # once is enough
     return [
-        ("How certain", p, f"If {check.subject} were right, data this far off would come up {often}."),
+        (
+            "How certain",
+            p,
+            f"If {check.subject} were right, data this far off would come up {often}.",
+        ),
         ("How much", found, f"{check.effect.unit}; 0 is a perfect fit"),
         (*last[:2], "" if said else last[2]),
     ]
@@ -106,7 +131,8 @@ def message(check: Check) -> str:
     )
 
 
-#: Rows of a table, kinds of findings that have a column of their own there, rows of a card's table.
+#: Rows of a table, kinds of findings that have a column of their own there, rows of a
+#: card's table.
 MOST_ROWS, MOST_KINDS, MOST_FINDINGS = 200, 3, 16
 #: Cards with pictures, of slices and of groups, and cards at all: a page stays below 1 MB.
 MOST_DRAWN, MOST_CARDS = 8, 20
@@ -135,12 +161,15 @@ class Shared(NamedTuple):
         for place, words in zip(map(self.at, at), texts, strict=True):
             words += "%" * (self.kind == "tails")
             if place - last >= APART * len(words):
-                marks += f'<text x="{place}%" y="11" text-anchor="middle">{html(words)}</text>'
+                marks += (
+                    f'<text x="{place}%" y="11" text-anchor="middle">{html(words)}</text>'
+                )
                 last = place
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
             f"<small>{html(''.join(KINDS.get(self.kind, ())[1:]))}</small>"
-            f'<svg aria-hidden="true" focusable="false" width="100%" height="15">{marks}</svg></th>'
+            '<svg aria-hidden="true" focusable="false" width="100%"'
+            f' height="15">{marks}</svg></th>'
         )
 
     def cell(self, finding: Finding) -> str:
@@ -149,20 +178,25 @@ class Shared(NamedTuple):
             return '<td class="axis none"></td>'
         low, high = map(self.at, finding.interval)
         drawn = (
-            f'<rect class="model" x="{self.at(finding.expected)}%" width="1.5" height="100%"/>'
-            f'<g class="{side(finding)}"><rect x="{low}%" width="{max(high - low, 0.3):.1f}%" y="50%" '
-            f'height="2.4"/><circle cx="{self.at(finding.estimate)}%" cy="50%" r="4.6"/></g>'
+            f'<rect class="model" x="{self.at(finding.expected)}%" width="1.5"'
+            f' height="100%"/><g class="{side(finding)}"><rect x="{low}%"'
+            f' width="{max(high - low, 0.3):.1f}%" y="50%" height="2.4"/><circle'
+            f' cx="{self.at(finding.estimate)}%" cy="50%" r="4.6"/></g>'
         )
         (first, last), (low, high) = finding.interval, self.ends
         for goes_on, x, arrow in ((first < low, 1, "‹"), (last > high, 99, "›")):
             if goes_on:
-                drawn += f'<text x="{x}%" y="50%" dy="5" text-anchor="middle">{arrow}</text>'
-        label = f"<small>{html(shorten(finding.label, 24))}</small>" if finding.label else ""
+                drawn += (
+                    f'<text x="{x}%" y="50%" dy="5" text-anchor="middle">{arrow}</text>'
+                )
+        label = (
+            f"<small>{html(shorten(finding.label, 24))}</small>" if finding.label else ""
+        )
         interval = f"{range_of(finding)}; the model says {expected_of(finding)}"
         return (
-            f'<td class="axis"><b>{value_of(finding, finding.estimate)}{label}</b>'
-            f'<span class="unseen"> ({html(interval)})</span>'
-            f'<svg aria-hidden="true" focusable="false" width="100%" height="100%">{drawn}</svg></td>'
+            f'<td class="axis"><b>{value_of(finding, finding.estimate)}{label}</b><span'
+            f' class="unseen"> ({html(interval)})</span><svg aria-hidden="true"'
+            f' focusable="false" width="100%" height="100%">{drawn}</svg></td>'
         )
 
 
@@ -178,27 +212,39 @@ def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -
     for kind in list(dict.fromkeys(part.kind for part in shown))[:MOST_KINDS]:
         same = [part.findings[0] for part in shown if part.kind == kind]
         always = [v for f in same for v in (f.estimate, f.expected)]
-        axes.append(Shared(kind, robust_ends(np.array([f.interval for f in same]).ravel(), always, 0.0)))
-    worst = {id(part): i for i, part in enumerate(sorted(shown, key=lambda part: -part.severity))}
+        axes.append(
+            Shared(
+                kind, robust_ends(np.array([f.interval for f in same]).ravel(), always, 0.0)
+            )
+        )
+    worst = {
+        id(part): i for i, part in enumerate(sorted(shown, key=lambda part: -part.severity))
+    }
     for i, part in enumerate(shown):
         name, sure = f"{key}{i + 1}", part.pvalue <= check.alpha or part.findings[0].telling
         card = _card(check, part, name, sure, i < MOST_DRAWN) if i < MOST_CARDS else ""
         row = _row(part, axes, i + 1, name if card else "", sure)
-        bodies += f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>'
+        bodies += (
+            f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>'
+        )
     if len(shown) > MOST_DRAWN:
         caption += f" The first {MOST_DRAWN} have pictures."
     orders = "".join(
         f'<button type="button" aria-pressed="{pressed}" data-by="{by}">{words}</button>'
-        for by, words, pressed in (("certain", "most certain", "true"), ("worst", "worst", "false"))
+        for by, words, pressed in (
+            ("certain", "most certain", "true"),
+            ("worst", "worst", "false"),
+        )
     )
     heads = "".join(axis.head() for axis in axes)
     more = f'<button type="button" class="all">All {len(shown)} rows</button>'
     return (
-        f'<div class="sort" role="group" aria-label="Order">{orders}</div>'
-        f'<table class="slices k{len(axes)}"><caption>{html(caption)}</caption><thead><tr>'
-        '<th scope="col"></th><th scope="col">where</th><th scope="col" class="n">rows</th>'
-        f'<th scope="col">the model is</th>{heads}<th scope="col" class="n">how certain</th></tr>'
-        f"</thead>{bodies}</table>{more * (len(shown) > MOST_CARDS)}"
+        f'<div class="sort" role="group" aria-label="Order">{orders}</div><table'
+        f' class="slices k{len(axes)}"><caption>{html(caption)}</caption><thead><tr><th'
+        ' scope="col"></th><th scope="col">where</th><th scope="col"'
+        f' class="n">rows</th><th scope="col">the model is</th>{heads}<th scope="col"'
+        ' class="n">how'
+        f" certain</th></tr></thead>{bodies}</table>{more * (len(shown) > MOST_CARDS)}"
     )
 
 
@@ -209,12 +255,17 @@ def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -
     if key:
         more = f'class="open" aria-expanded="true" aria-controls="{key}"'
         words = f'<button type="button" {more}>{words}</button>'
-    share = f"{100 * part.share:.0f}%" if part.share >= 0.01 else f"{number(100 * part.share, 1)}%"
+    share = (
+        f"{100 * part.share:.0f}%"
+        if part.share >= 0.01
+        else f"{number(100 * part.share, 1)}%"
+    )
     return (
-        f'<tr class="slice{" opens" if key else ""}"><td class="i">{rank}</td>'
-        f'<th scope="row">{words}</th><td class="n">{part.n:,}<small> {share}</small></td>'
-        f'<td><span class="side {side(part.findings[0])}">{html(part.direction if sure else "–")}</span>'
-        f'</td>{cells}<td class="n p">{html(pvalue_words(part.pvalue, part.pvalue_floor))}</td></tr>'
+        f'<tr class="slice{" opens" if key else ""}"><td class="i">{rank}</td><th'
+        f' scope="row">{words}</th><td class="n">{part.n:,}<small>'
+        f' {share}</small></td><td><span class="side'
+        f' {side(part.findings[0])}">{html(part.direction if sure else "–")}</span></td>{cells}<td'
+        f' class="n p">{html(pvalue_words(part.pvalue, part.pvalue_floor))}</td></tr>'
     )
 
 
@@ -223,33 +274,46 @@ def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
     looked, beside = check.looked, ""
     inside = np.flatnonzero(np.isin(looked.rows, part.rows))
     if looked.location is not None and looked.kind in ("continuous", "counts", "moments"):
-        y, predicted = (number(float(v[inside, 0].mean()), 4) for v in (looked.y, looked.location))
+        y, predicted = (
+            number(float(v[inside, 0].mean()), 4) for v in (looked.y, looked.location)
+        )
         name = shorten(check.y_columns[0], 60)
         beside += paragraph(f"Mean {name} {y}, mean prediction {predicted}.", "small")
     if looked.z is not None:
         far = np.abs(looked.z[inside]).max(axis=1)
-        first = ", ".join(map(str, looked.rows[inside[np.argsort(-far, kind="stable")[:5]]]))
-        beside += paragraph(f"Rows farthest from the model, counted from 0: {first}.", "small")
+        first = ", ".join(
+            map(str, looked.rows[inside[np.argsort(-far, kind="stable")[:5]]])
+        )
+        beside += paragraph(
+            f"Rows farthest from the model, counted from 0: {first}.", "small"
+        )
     if part.query:
         beside += paragraph("These rows in Python:", "small")
         beside += code(f"report.frame().query({part.query!r})")
     left_out = len(part.findings) - MOST_FINDINGS
-    caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (left_out > 0)
+    caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (
+        left_out > 0
+    )
     numbers = tiles(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
     words = part.message if sure else f"no evidence: {part.findings[0].words}"
     pictures = _pictures(check, part, key) if drawn else ""
     return (
         f'<tr class="more"><td colspan="9"><div class="card" id="{key}">'
-        f'{paragraph(sentence(words), "lead")}<div class="two">{pictures}<div class="beside">'
+        f'{paragraph(sentence(words), "lead")}<div class="two">{pictures}<div'
+        ' class="beside">'
         f"<div>{numbers}</div><div>{beside}</div></div></div></div></td></tr>"
     )
 
 
-def tiles(of: str, findings: Sequence[Finding], several: bool, overall: bool = False) -> str:
+def tiles(
+    of: str, findings: Sequence[Finding], several: bool, overall: bool = False
+) -> str:
     """Return findings of some rows, a tile each: the data, their interval, and what the model says."""
     items = "".join(
-        f"<li{' class=telling' * f.telling}><span>{html(name_of(f, several, overall))}</span>"
-        f"<b>{value_of(f, f.estimate)}</b><small>{range_of(f)}</small>"
+        f"<li{' class=telling' * f.telling}>"
+        f"<span>{html(name_of(f, several, overall))}</span>"
+        f"<b>{value_of(f, f.estimate)}</b>"
+        f"<small>{range_of(f)}</small>"
         f"<small>model {expected_of(f)}</small></li>"
         for f in findings
     )
@@ -259,7 +323,9 @@ def tiles(of: str, findings: Sequence[Finding], several: bool, overall: bool = F
 def _pictures(check: Check, part: Slice, key: str) -> str:
     """Draw the residuals of a slice's rows, and its columns with the slice shaded."""
     by_name = {axis.name: axis for axis in check.looked.axes}
-    named = [by_name[c] for c in dict.fromkeys(c.column for c in part.conditions) if c in by_name]
+    named = [
+        by_name[c] for c in dict.fromkeys(c.column for c in part.conditions) if c in by_name
+    ]
     drawn, along = [slice_residuals(check, part), slice_qq(check, part)], None
     y = part_y(check.looked, part)
     if len(named) == 2:
@@ -270,7 +336,9 @@ def _pictures(check: Check, part: Slice, key: str) -> str:
     if along is not None:
         columns = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
         drawn.append(replace(along, title=f"The slice among all rows, along {columns}"))
-    return "".join(figure(chart, f"{key}-{i}") for i, chart in enumerate(drawn) if chart is not None)
+    return "".join(
+        figure(chart, f"{key}-{i}") for i, chart in enumerate(drawn) if chart is not None
+    )
 
 
 def figure(chart: Chart, key: str) -> str:
@@ -278,7 +346,8 @@ def figure(chart: Chart, key: str) -> str:
     left_out = f" (the first {MOST_ROWS} of {len(rows):,})" * (len(rows) > MOST_ROWS)
     caption = f"Numbers of this picture{left_out}"
     return (
-        f'<figure class="w{chart.size[0] // 10}"><figcaption>{html(chart.title)}</figcaption>'
+        "<figure"
+        f' class="w{chart.size[0] // 10}"><figcaption>{html(chart.title)}</figcaption>'
         f'{svg(chart, key)}<details class="behind"><summary>Numbers</summary>'
         f"{table(caption, header, rows[:MOST_ROWS])}</details></figure>"
     )
@@ -291,7 +360,8 @@ def code(text: str) -> str:
     return f'<div class="code"><pre><code>{lines}</code></pre>{button}</div>'
 
 
-# Inline, because a style sheet would reach the rest of the notebook; colours come from the notebook.
+# Inline, because a style sheet would reach the rest of the notebook; colours come from the
+# notebook.
 _BOX = "max-width:52em;line-height:1.5"
 _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 #: Rows of a card's table.
@@ -302,7 +372,11 @@ def card(result: Shown) -> str:
     head, bad = str(getattr(result, "words", "")), bool(getattr(result, "alarm", False))
     count = ("rows", f"{getattr(result, 'n', 0):,}")
     if isinstance(result, Check):
-        head, bad, rows = f"{headline(result)}, {result.result.n:,} rows", result.rejected, []
+        head, bad, rows = (
+            f"{headline(result)}, {result.result.n:,} rows",
+            result.rejected,
+            [],
+        )
         for part in (*result.slices, *result.groups):
             certain = pvalue_words(part.pvalue, part.pvalue_floor)
             sure = part.pvalue <= result.alpha or part.findings[0].telling
@@ -316,15 +390,27 @@ def card(result: Shown) -> str:
         head, bad = f"{result.words}: {result.direction}, {certain_words}", True
         body = _lines([count, *((name_of(f), f.words) for f in result.findings)])
     elif isinstance(result, GofResult) and not isinstance(result, Comparison):
-        head, bad, facts = f"{result.method}: {result.verdict}", result.reject(), result.facts()
+        head, bad, facts = (
+            f"{result.method}: {result.verdict}",
+            result.reject(),
+            result.facts(),
+        )
         body = _lines([*facts[:2], count, *facts[2:]])
     else:
-        records, head = result.records(), minus(head) if isinstance(result, Comparison) else head
+        records, head = (
+            result.records(),
+            minus(head) if isinstance(result, Comparison) else head,
+        )
         heads = tuple(records[0]) if records else ()
-        body = _lines([[_written(*cell) for cell in record.items()] for record in records], heads)
+        body = _lines(
+            [[_written(*cell) for cell in record.items()] for record in records], heads
+        )
         for note in getattr(result, "details", {}).get("notes", ()):
             body += f"<div>{html(note)}</div>"
-    return f'<div style="{_BOX}"><strong>{"✗" if bad else "○"} {html(head)}</strong>{body}</div>'
+    return (
+        f'<div style="{_BOX}"><strong>{"✗" if bad else "○"}'
+        f" {html(head)}</strong>{body}</div>"
+    )
 
 
 def records_table(caption: str, records: Sequence[dict[str, Any]]) -> str:
@@ -337,17 +423,27 @@ def _written(name: str, value: object) -> str:
         return pvalue_number(value) if name == "pvalue" else number(value, 4)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else shorten(value, 200)
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else ""
+        if value is None
+        else shorten(value, 200)
+    )
 
 
 def _lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
     """Return a small table: the first rows under their heads, or names and values."""
 
     def cells(values: Sequence[str], tag: str) -> str:
-        return "".join(f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values)
+        return "".join(
+            f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values
+        )
 
     first, most = ("td", MOST) if heads else ('th scope="row"', len(rows))
-    lines = (f"<tr>{cells(row[:1], first)}{cells(row[1:], 'td')}</tr>" for row in rows[:most])
+    lines = (
+        f"<tr>{cells(row[:1], first)}{cells(row[1:], 'td')}</tr>" for row in rows[:most]
+    )
     head = f"<thead><tr>{cells(heads, 'th')}</tr></thead>" if heads else ""
     more = f"<div>and {len(rows) - most:,} more</div>" if len(rows) > most else ""
     return f"<table>{head}<tbody>{''.join(lines)}</tbody></table>{more}" if rows else ""

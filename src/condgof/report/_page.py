@@ -27,7 +27,8 @@ from condgof.result import number, pvalue_number, pvalue_words
 
 #: Panels of columns that are open, and that there are at all.
 OPEN_PANELS, MOST_PANELS = 6, 18
-#: What to try where some kind of finding stands out in slices of the columns {}, and in all rows.
+#: What to try where some kind of finding stands out in slices of the columns {}, and in all
+#: rows.
 ADVICE = {
     "wild": ("Look at the wild rows first: they may be errors in the data",) * 2,
     "spread": ("Let the spread depend on {}", "Multiply the standard deviation by {}"),
@@ -40,9 +41,15 @@ ADVICE = {
         "Recalibrate by {}, or let the classifier know it",
         "Recalibrate: temperature scaling",
     ),
-    "class": ("A term for {} in the probabilities", "Recalibrate class by class: vector scaling"),
+    "class": (
+        "A term for {} in the probabilities",
+        "Recalibrate class by class: vector scaling",
+    ),
     "coverage": ("Conformal intervals, by {}", "Recalibrate: conformal prediction"),
-    "events": ("A term for {} in the hazard", "Another family of times, or a free baseline hazard"),
+    "events": (
+        "A term for {} in the hazard",
+        "Another family of times, or a free baseline hazard",
+    ),
     "quantile": ("Let the quantiles depend on {}", "Recalibrate: conformal prediction"),
 }
 #: What the families of the verdict look at.
@@ -60,35 +67,70 @@ FAMILIES = {
 }
 #: How to read the page, for someone who has never seen one.
 READING = (
-    "A model here is a claim about the whole spread of y at each x, not only about its mean. The page "
-    "asks whether the data could have come from it.",
-    "Grey is data: points and bars. Green is the model: lines and bands. Where they differ, orange is "
-    "for data that lie higher or spread more than the model says, blue for the other way.",
-    "The p-value says how sure we can be that something is off. The size says how much, and does not "
-    "grow with the number of rows: judge by it whether the misfit matters to you.",
-    "A slice is a set of rows that its words name. All numbers beside it are of exactly these rows. "
-    "Its interval and p-value allow for the search: they hold for what was found.",
-    "PIT: the share of its own distribution that the model puts below what happened. If the model is "
-    "right, all values are equally frequent, and the bars end within the band.",
-    "No evidence is no proof that the model is right: the page says how large a misfit is detectable.",
+    (
+        "A model here is a claim about the whole spread of y at each x, not only about its"
+        " mean. The page asks whether the data could have come from it."
+    ),
+    (
+        "Grey is data: points and bars. Green is the model: lines and bands. Where they"
+        " differ, orange is for data that lie higher or spread more than the model says,"
+        " blue for the other way."
+    ),
+    (
+        "The p-value says how sure we can be that something is off. The size says how much,"
+        " and does not grow with the number of rows: judge by it whether the misfit matters"
+        " to you."
+    ),
+    (
+        "A slice is a set of rows that its words name. All numbers beside it are of exactly"
+        " these rows. Its interval and p-value allow for the search: they hold for what was"
+        " found."
+    ),
+    (
+        "PIT: the share of its own distribution that the model puts below what happened. If"
+        " the model is right, all values are equally frequent, and the bars end within the"
+        " band."
+    ),
+    (
+        "No evidence is no proof that the model is right: the page says how large a misfit"
+        " is detectable."
+    ),
 )
 
 
 def section(heading: str, key: str, *body: str) -> str:
-    head = f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{html(heading)}</h2>'
+    head = (
+        f'<section id="{key}" aria-labelledby="{key}-h"><h2'
+        f' id="{key}-h">{html(heading)}</h2>'
+    )
     return f"{head}{''.join(body)}</section>"
 
 
 def overview(check: Check) -> str:
     """Return the first pictures that anyone draws, and all rows in numbers."""
-    drawn = [pieces.figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))]
+    drawn = [
+        pieces.figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))
+    ]
     if not drawn:
-        drawn = [paragraph("Scores of the model are all that is known: nothing predicted can be drawn.")]
+        drawn = [
+            paragraph(
+                "Scores of the model are all that is known: nothing predicted can be drawn."
+            )
+        ]
     looked, findings = check.looked, [f for f in check.overall if f.kind != "wild"]
-    robust, several = looked.kind in ("continuous", "several", "moments"), len(check.y_columns) > 1
-    of = "all rows" if looked.all_rows else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
+    robust, several = (
+        looked.kind in ("continuous", "several", "moments"),
+        len(check.y_columns) > 1,
+    )
+    of = (
+        "all rows"
+        if looked.all_rows
+        else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
+    )
     overall = pieces.tiles(f"Of {of}", findings, several, robust)
-    overall += "".join(paragraph(sentence(f.words), "small") for f in check.overall if f.kind == "wild")
+    overall += "".join(
+        paragraph(sentence(f.words), "small") for f in check.overall if f.kind == "wild"
+    )
     if len(drawn) == 1 and overall:  # there is room beside it
         drawn, overall = [*drawn, f"<div>{overall}</div>"], ""
     pictures = f'<div class="pair">{"".join(drawn)}</div>'
@@ -101,7 +143,10 @@ def where(check: Check) -> str:
         return ""
     count = searched_slices(check)
     among = f"Found among {count:,} slices; intervals" if count else "Intervals"
-    caption = "Open a row for its pictures. Line: what the model says; dot and bar: the data and their "
+    caption = (
+        "Open a row for its pictures. Line: what the model says; dot and bar: the data and"
+        " their "
+    )
     caption += f"interval. {among} and p-values allow for the search."
     return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption))
 
@@ -114,11 +159,15 @@ def groups(check: Check) -> str:
     what = "groups" if by else "slices"
     caption = f"{len(parts):,} {what}; intervals and p-values allow for their number."
     if len(parts) > (most := pieces.MOST_ROWS):
-        caption += f" The {most} most certain are listed, all are in the picture and in to_dict()."
+        caption += (
+            f" The {most} most certain are listed, all are in the picture and in to_dict()."
+        )
     if len(parts) > 12 and (chart := forest(parts)) is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
     rows = pieces.slices_table(check, parts, "g", caption)
-    return section(f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows)
+    return section(
+        f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows
+    )
 
 
 def _by(check: Check) -> str:
@@ -132,7 +181,10 @@ def columns(check: Check) -> str:
     if not charts:
         return ""
     body = legend(charts[0].legend)  # of all
-    drawn = [pieces.figure(replace(chart, legend=()), f"col{i}") for i, chart in enumerate(charts)]
+    drawn = [
+        pieces.figure(replace(chart, legend=()), f"col{i}")
+        for i, chart in enumerate(charts)
+    ]
     body += f'<div class="panels">{"".join(drawn[:OPEN_PANELS])}</div>'
     rest, left_out = drawn[OPEN_PANELS:], len(check.looked.axes) - len(drawn)
     if rest:
@@ -150,7 +202,11 @@ def to_try(check: Check) -> str:
     more, items = paragraph(f"How to do each of these: {page}.", "small"), ""
     for what, seen in advices(check):
         items += f"<li><b>{html(what)}</b> <span>({html(seen)})</span></li>"
-    return section("What to try", "try", f'<ul class="try">{items}</ul>{more}') if items else ""
+    return (
+        section("What to try", "try", f'<ul class="try">{items}</ul>{more}')
+        if items
+        else ""
+    )
 
 
 def advices(check: Check) -> list[tuple[str, str]]:
@@ -159,7 +215,9 @@ def advices(check: Check) -> list[tuple[str, str]]:
         return []
     kind, advised = check.looked.kind, []
     cells = kind in ("quantiles", "intervals")
-    overall = {f.kind: f for f in check.overall if f.telling and (cells or f.kind != "coverage")}
+    overall = {
+        f.kind: f for f in check.overall if f.telling and (cells or f.kind != "coverage")
+    }
     at: dict[str, dict[int, Slice]] = {}
     for i, part in enumerate(check.slices, 1):
         named = "spread" if part.kind == "coverage" and not cells else part.kind
@@ -168,13 +226,19 @@ def advices(check: Check) -> list[tuple[str, str]]:
         finding, slices = overall.get(name), at.get(name, {})
         if name == "tails" and finding is not None and finding.estimate < finding.expected:
             finding = None  # light tails: the spread says it
-        if finding is not None and (not slices or name == "confidence" or there == everywhere):
+        if finding is not None and (
+            not slices or name == "confidence" or there == everywhere
+        ):
             if name == "spread" and kind == "counts" and finding.estimate > 1:
                 everywhere = "A family that spreads more, such as the negative binomial"
-            advised.append((everywhere.format(pieces.value_of(finding, finding.estimate)), "all rows"))
+            advised.append(
+                (everywhere.format(pieces.value_of(finding, finding.estimate)), "all rows")
+            )
         elif slices:
             found = [c.column for part in slices.values() for c in part.conditions]
-            names = ("the prediction" if c == "predicted" else shorten(c, 60) for c in found)
+            names = (
+                "the prediction" if c == "predicted" else shorten(c, 60) for c in found
+            )
             about = listed(list(dict.fromkeys(names))) if found else "x"
             where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
             advised.append((there.format(about), where))
@@ -212,8 +276,12 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
         "seed": str(result.seed),
         "versions": _facts(check.details.get("versions", {})),
     }
-    terms = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in facts.items())
-    remarks = bullets(dict.fromkeys((*notes, *check.notes, *result.details.get("notes", ()))))
+    terms = "".join(
+        f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in facts.items()
+    )
+    remarks = bullets(
+        dict.fromkeys((*notes, *check.notes, *result.details.get("notes", ())))
+    )
     again = "".join(pieces.code(text) for text in (command, python_lines(check)) if text)
     return f"{remarks}<p>To get this page again:</p>{again}<dl>{terms}</dl>"
 
@@ -229,21 +297,34 @@ def python_lines(check: Check) -> str:
     elif "groups" in details:
         options += ", groups=groups"
     return (
-        f"import condgof as cg\nreport = cg.check(model, x, y{options}, rng={check.result.seed})\n"
-        'open("report.html", "w", encoding="utf-8").write(report.to_html())'
+        f"import condgof as cg\nreport = cg.check(model, x, y{options},"
+        f' rng={check.result.seed})\nopen("report.html", "w",'
+        ' encoding="utf-8").write(report.to_html())'
     )
 
 
 def holds(check: Check) -> str:
     """Say what of the data is in the file."""
     held = [
-        f"Names of columns and classes, and of at most {MOST} levels of a column, of {FEWEST} rows or "
-        "more each; the levels and bounds that slices and groups name.",
+        (
+            f"Names of columns and classes, and of at most {MOST} levels of a column, of"
+            f" {FEWEST} rows or more each; the levels and bounds that slices and groups"
+            " name."
+        ),
         "The ends of bins, of numbers above 100,000 with four digits.",
-        "Points in pictures: y, or its residual, of single rows, and what it is drawn against.",
+        (
+            "Points in pictures: y, or its residual, of single rows, and what it is drawn"
+            " against."
+        ),
         "Numbers of rows that lie far from the model, not what is in them.",
-        "Histograms, quantiles by bin, shares and means of all rows and of slices or groups.",
-        "The results of the check as JSON with six digits, in the element with the id numbers.",
+        (
+            "Histograms, quantiles by bin, shares and means of all rows and of slices or"
+            " groups."
+        ),
+        (
+            "The results of the check as JSON with six digits, in the element with the id"
+            " numbers."
+        ),
         "Nothing else of the data; and the file sends nothing anywhere.",
     ]
     return bullets(held if check.looked.z is not None else held[:2] + held[4:])
@@ -254,7 +335,11 @@ def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
     inside = ""
     for name, kind, body in (
         ("How sure, in detail", "", sure(check)),
-        ("What was run, and how to run it again", ' class="printed"', run(check, command, notes)),
+        (
+            "What was run, and how to run it again",
+            ' class="printed"',
+            run(check, command, notes),
+        ),
         ("What this file holds of your data", "", holds(check)),
         ("How to read this page", "", bullets(READING)),
     ):
@@ -268,13 +353,18 @@ def _facts(value: object) -> str:
     return ", ".join(f"{name} {_facts(one)}" for name, one in value.items()) or "–"
 
 
-#: Groups that are in the numbers for machines, how long a list may be, and what has x of single rows.
+#: Groups that are in the numbers for machines, how long a list may be, and what has x of
+#: single rows.
 MOST_GROUPS, LONG = 200, 200
 SINGLE_ROWS = ("null_distribution", "locations", "strongest_location", "location_labels")
 
 
 def check_page(
-    check: Check, *, title: str | None = None, command: str | None = None, notes: Sequence[str] = ()
+    check: Check,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     given, rows = pieces.given(check), f"{check.result.n:,} rows"
     heading, below = (given, rows) if title is None else (title, f"{given} · {rows}")
@@ -295,7 +385,9 @@ def numbers(check: Check) -> Any:
         results["groups_left_out"] = max(len(results["groups"]) - MOST_GROUPS, 0)
         some = results["groups"][:MOST_GROUPS]
         results["groups"] = [{**group, "findings": group["findings"][:1]} for group in some]
-    return json.loads(json.dumps(results), parse_float=lambda text: float(f"{float(text):.6g}"))
+    return json.loads(
+        json.dumps(results), parse_float=lambda text: float(f"{float(text):.6g}")
+    )
 
 
 def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any]) -> str:
@@ -303,22 +395,27 @@ def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any])
     colours, rules = themed("page.css")
     style = f"{colours}{chart_style()}{rules}"
     script = (files("condgof.report") / "page.js").read_text("utf-8")
-    known = [base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in (style, script)]
+    known = [
+        base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()
+        for t in (style, script)
+    ]
     policy = (
-        f"default-src 'none'; style-src 'sha256-{known[0]}'; script-src 'sha256-{known[1]}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src 'sha256-{known[0]}'; script-src"
+        f" 'sha256-{known[1]}'; base-uri 'none'; form-action 'none'"
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        '<meta name="color-scheme" content="light dark">\n<meta name="referrer"'
+        ' content="no-referrer">\n'
         f"<title>{html(tab)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">To the message</a>\n'
         f"<header><h1>{html(heading)}</h1><p>{html(below)}</p></header>\n"
         f'<main id="main">{body}</main>\n'
         "<footer>Made by condgof. This file needs no network.</footer>\n"
-        f'<script type="application/json" id="numbers">{text.script_json(machine)}</script>\n'
+        '<script type="application/json"'
+        f' id="numbers">{text.script_json(machine)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -328,9 +425,14 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
     parts: list[tuple[str, float, c.Ends]] = []
     if isinstance(result, Ranking):
         first, sign = result.names[0], -1.0 if result.better == "higher" else 1.0
-        errors = {frozenset((one.better, one.worse)): one.standard_error for one in result.pairs}
+        errors = {
+            frozenset((one.better, one.worse)): one.standard_error for one in result.pairs
+        }
         for name, mean in zip(result.names[1:], result.means[1:], strict=True):
-            apart, reach = sign * (mean - result.means[0]), 1.96 * errors[frozenset((first, name))]
+            apart, reach = (
+                sign * (mean - result.means[0]),
+                1.96 * errors[frozenset((first, name))],
+            )
             parts.append((name, apart, (apart - reach, apart + reach)))
         title, axis = f"how much worse than {first}, by {result.name}", "worse →"
     else:
@@ -366,10 +468,14 @@ def compared_page(result: Comparison | Ranking, command: str | None = None) -> s
     if isinstance(result, Ranking):
         shown = ("better", "worse", "difference", "pvalue")
         pairs = [{name: getattr(pair, name) for name in shown} for pair in result.pairs]
-        body += pieces.records_table("All pairs; p-values are corrected for their number", pairs)
+        body += pieces.records_table(
+            "All pairs; p-values are corrected for their number", pairs
+        )
     body += bullets(result.details.get("notes", ()))
     body += f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
-    whole = section("Which predicts better", "verdict", paragraph(minus(result.words)), body)
+    whole = section(
+        "Which predicts better", "verdict", paragraph(minus(result.words)), body
+    )
     plain = result.to_dict()
     plain.pop("null_distribution", None)
     return page(heading, f"{result.n:,} rows", f"Comparison · {heading}", whole, plain)

@@ -20,12 +20,14 @@ from condgof.report._chart import Chart, Ends, written
 from condgof.report._text import minus, shorten
 from condgof.result import number, rounded, share_interval
 
-#: A column is cut into at most so many bins, and at most so many levels are drawn; rows of a bin, and
-#: the fewest of a level that is named: a report must not list the people of an id column.
+#: A column is cut into at most so many bins, and at most so many levels are drawn; rows of
+#: a bin, and the fewest of a level that is named: a report must not list the people of an
+#: id column.
 MOST, ROWS, FEWEST = 12, 60, 5
 #: Levels of the quantiles of residuals that are drawn, and the normal quantile of the last.
 LEVELS, Z80 = (0.1, 0.5, 0.9), 1.2816
-#: Standard errors times √n under the model: of the median, and of the width from 10% to 90% to its own.
+#: Standard errors times √n under the model: of the median, and of the width from 10% to 90%
+#: to its own.
 MEDIAN_ERROR, WIDTH_ERROR = 1.2533, 0.8892
 #: Cells with fewer rows say little.
 FEW = 10
@@ -52,9 +54,17 @@ class Bins:
             within, wide = values[inside[rows]] - values.min(), float(np.ptp(values))
             if not len(within):
                 continue
-            left, right = within.min() / wide if wide else 0.0, within.max() / wide if wide else 1.0
+            left, right = (
+                within.min() / wide if wide else 0.0,
+                within.max() / wide if wide else 1.0,
+            )
             joined = ranges and b - 0.5 + left - ranges[-1][1] < 0.02
-            ranges.append((ranges.pop()[0] if joined else b - 0.5 + float(left), b - 0.5 + float(right)))
+            ranges.append(
+                (
+                    ranges.pop()[0] if joined else b - 0.5 + float(left),
+                    b - 0.5 + float(right),
+                )
+            )
         return ranges
 
 
@@ -63,7 +73,11 @@ def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOS
     values, title = axis.values, axis.title
     distinct, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
     if len(distinct) <= most or axis.levels is not None:
-        told = [one.rows for one in (part, *check.slices) if one is not None and names_column(one, axis)]
+        told = [
+            one.rows
+            for one in (part, *check.slices)
+            if one is not None and names_column(one, axis)
+        ]
         rows = np.isin(check.looked.rows, np.concatenate([np.empty(0), *told]))
         unnamed = ~np.isin(distinct, values[rows])
         largest = np.sort(np.lexsort((-sizes, unnamed))[:most])
@@ -71,7 +85,9 @@ def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOS
         place = np.full(len(distinct), -1)
         place[largest] = np.arange(len(largest))
         names = tuple(written(axis, float(distinct[k])) for k in largest)
-        some = f", {len(largest)} of {len(distinct):,} levels" * (len(largest) < len(distinct))
+        some = f", {len(largest)} of {len(distinct):,} levels" * (
+            len(largest) < len(distinct)
+        )
         return Bins(place[inverse], names, c.places(f"{title}{some}", names))
 
     def end(value: float) -> str:
@@ -81,8 +97,12 @@ def bins_of(axis: Axis, check: Check, part: Slice | None = None, most: int = MOS
 
     codes = axis.cut(int(np.clip(len(values) // ROWS, 4, most))).codes
     count = int(codes.max()) + 1
-    low, high = ([end(float(f(values[codes == b]))) for b in range(count)] for f in (np.min, np.max))
-    edges = sorted({round(k * count / 4) for k in ((0, 2, 4) if max(map(len, low)) > 7 else range(5))})
+    low, high = (
+        [end(float(f(values[codes == b]))) for b in range(count)] for f in (np.min, np.max)
+    )
+    edges = sorted(
+        {round(k * count / 4) for k in ((0, 2, 4) if max(map(len, low)) > 7 else range(5))}
+    )
     names = tuple(f"{a} to {b}" if a != b else a for a, b in zip(low, high, strict=True))
     at, texts = tuple(e - 0.5 for e in edges), tuple([*low, high[-1]][e] for e in edges)
     return Bins(codes, names, c.Scale(title, (-0.5, count - 0.5), at, texts))
@@ -113,11 +133,15 @@ def each_error(count: int, level: float = 0.95) -> float:
     return float(1.0 - level ** (1.0 / max(count, 1)))
 
 
-def chance_ends(n: AnyArray | float, p: AnyArray | float, error: float) -> tuple[FloatArray, FloatArray]:
+def chance_ends(
+    n: AnyArray | float, p: AnyArray | float, error: float
+) -> tuple[FloatArray, FloatArray]:
     """Return between which counts a binomial one lies, except with probability `error`."""
     from scipy.stats import binom
 
-    return np.asarray(binom.ppf(error / 2, n, p)), np.asarray(binom.ppf(1 - error / 2, n, p))
+    return np.asarray(binom.ppf(error / 2, n, p)), np.asarray(
+        binom.ppf(1 - error / 2, n, p)
+    )
 
 
 def quantile_ends(values: FloatArray, p: float, error: float) -> Ends:
@@ -132,7 +156,9 @@ def sides(
 ) -> tuple[str, ...]:
     """Return colours of intervals: "even" where they hold what is expected; `turned`: more is "low"."""
     more, less = ("low", "high") if turned else ("high", "low")
-    return tuple(np.where(low > expected, more, np.where(high < expected, less, "even")).tolist())
+    return tuple(
+        np.where(low > expected, more, np.where(high < expected, less, "even")).tolist()
+    )
 
 
 def shares(
@@ -177,7 +203,9 @@ def column_panel(
 ) -> Chart | None:
     """Draw residual quantiles along a column by bin, or shares."""
     looked, bins, name = check.looked, bins_of(axis, check, part), axis.title
-    profile = _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
+    profile = (
+        _along(looked, bins, strongest(looked) if y is None else y) if bins.names else None
+    )
     if profile is None:
         return None
     up, last = ends or _ends([profile]), len(profile.expected) - 1
@@ -193,19 +221,30 @@ def column_panel(
     marks += [c.rule(e, look=look) for e, look in zip(profile.expected, looks, strict=True)]
     for k, head in enumerate(profile.heads):
         three = profile.values[:, k], profile.low[:, k], profile.high[:, k]
-        marks.append(c.Intervals(at, *three, tuple(profile.kinds[:, k]), size=6.5 if dots[k] else 1.0))
+        marks.append(
+            c.Intervals(
+                at, *three, tuple(profile.kinds[:, k]), size=6.5 if dots[k] else 1.0
+            )
+        )
         data |= {head: three[0], f"95% interval of {head}": c.spans(*three[1:])}
     alone = [s for s in check.slices if {one.column for one in s.conditions} == {axis.name}]
     words = f"{alone[0].direction} where {alone[0].words}" if alone else profile.words
     scale, keys = c.numeric(profile.label, up, 5 if wide else 3), c.keys(profile.legend)
     shape = (540, 320) if wide else (330, 210)
-    title = f"{name}: {words or 'no single bin differs significantly (5% for all bins together)'}"
+    title = (
+        f"{name}:"
+        f" {words or 'no single bin differs significantly (5% for all bins together)'}"
+    )
     return Chart(title, bins.scale, scale, tuple(marks), c.table(data), keys, shape)
 
 
 def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
     """Return the panels of the columns that explain most, the first first, on one y axis."""
-    looked, y, drawn = check.looked, strongest(check.looked), list[tuple[float, Axis, _Along]]()
+    looked, y, drawn = (
+        check.looked,
+        strongest(check.looked),
+        list[tuple[float, Axis, _Along]](),
+    )
     for axis in looked.axes:
         bins = bins_of(axis, check)
         if bins.names and (profile := _along(looked, bins, y)) is not None:
@@ -237,13 +276,22 @@ def _along(looked: Looked, bins: Bins, y: int) -> _Along | None:
     if looked.kind == "classes":
         right, sure = right_and_sure(looked)
         name, ways = "accuracy − confidence", "dot high too sure; dot low not sure enough"
-        return _shares(bins, [right], [sure], True, (name,), name, f"dot even the data; {ways}")
+        return _shares(
+            bins, [right], [sure], True, (name,), name, f"dot even the data; {ways}"
+        )
     if not looked.events or looked.codes is None:
         return None
-    events = [looked.events[k] for k in sorted({0, len(looked.events) // 2, len(looked.events) - 1})]
-    below, happened = looked.kind == "quantiles", [event.happened(looked.codes) for event in events]
+    events = [
+        looked.events[k]
+        for k in sorted({0, len(looked.events) // 2, len(looked.events) - 1})
+    ]
+    below, happened = (
+        looked.kind == "quantiles",
+        [event.happened(looked.codes) for event in events],
+    )
     texts = [
-        f"not above the {e.level:g} quantile" if below else f"inside {100 * e.level:g}%" for e in events
+        f"not above the {e.level:g} quantile" if below else f"inside {100 * e.level:g}%"
+        for e in events
     ]
     say = [np.full(looked.n, e.level) for e in events]
     low, high = ("too high", "too low") if below else ("too wide", "too narrow")
@@ -278,18 +326,29 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
         low, high = (values + s * (spread / np.sqrt(n))[:, None] for s in (-1.96, 1.96))
         left, right = mean - reach * spread, mean + reach * spread
         fourth = np.array([np.std((part - part.mean()) ** 2) for part in rows])
-        rough = 0.5 * reach * fourth / np.maximum(spread, 1e-9)  # of a standard deviation, any tails
+        rough = (
+            0.5 * reach * fourth / np.maximum(spread, 1e-9)
+        )  # of a standard deviation, any tails
         wide = np.array(sides(spread - rough, spread + rough, 1.0))
         errors = spread / np.sqrt(n), rough / reach / np.sqrt(n)
-        about, data = "the data spread {} times as much as the model says", "mean of the data ± sd"
+        about, data = (
+            "the data spread {} times as much as the model says",
+            "mean of the data ± sd",
+        )
         expected, heads = (-1.0, 0.0, 1.0), ("mean − sd", "mean", "mean + sd")
     dots, shift = np.array(sides(left, right, 0.0)), values[:, 1]
-    # How far the bins that are off are, in standard errors; the title tells of the farthest.
+    # How far the bins that are off are, in standard errors; the title tells of the
+    # farthest.
     pairs = (shift, errors[0], dots), (spread - 1, errors[1], wide)
-    far = np.array([np.abs(v) / np.maximum(e, 1e-9) * (ways != "even") for v, e, ways in pairs])
+    far = np.array(
+        [np.abs(v) / np.maximum(e, 1e-9) * (ways != "even") for v, e, ways in pairs]
+    )
     told, (which, b) = "", np.unravel_index(np.argmax(far), far.shape)
     if far.any():
-        moved = f"{rounded(abs(shift[b]))} sd {'above' if shift[b] > 0 else 'below'} the model's"
+        moved = (
+            f"{rounded(abs(shift[b]))} sd {'above' if shift[b] > 0 else 'below'} the"
+            " model's"
+        )
         told = about.format(rounded(spread[b])) if which else f"{heads[1]} {moved}"
         told += f" at {bins.names[b]}"
     kinds = np.full((len(rows), 3), "even", dtype=object)
@@ -297,11 +356,17 @@ def _of_z(z: FloatArray, bins: Bins, normal: bool) -> _Along:
     boxes = tuple({"high": "s2", "low": "s-2"}.get(side, "bar") for side in wide)
     ways = "box s2 model too narrow; box s-2 too wide; dot high too low; dot low too high"
     legend = f"box bar {data}; dashed model of the model; {ways}"
-    return _Along(values, low, high, expected, kinds, heads, told, "residual, in sd", legend, boxes)
+    return _Along(
+        values, low, high, expected, kinds, heads, told, "residual, in sd", legend, boxes
+    )
 
 
 def _shares(
-    bins: Bins, happened: Sequence[AnyArray], say: Sequence[FloatArray], less: bool, *words: Any
+    bins: Bins,
+    happened: Sequence[AnyArray],
+    say: Sequence[FloatArray],
+    less: bool,
+    *words: Any,
 ) -> _Along:
     """Return shares by bin; `less` what is expected, where that differs from row to row.
 
@@ -315,7 +380,10 @@ def _shares(
     error = np.sqrt(np.maximum(expected * (1 - expected), 1e-4) / n)
     strength = np.where(kinds != "even", np.abs(seen / n - expected) / error, 0.0)
     b, k = np.unravel_index(np.argmax(strength), strength.shape)
-    told = f"{number(seen[b, k] / n[b, 0], 2)} where the model says {number(expected[b, k], 2)}"
+    told = (
+        f"{number(seen[b, k] / n[b, 0], 2)} where the model says"
+        f" {number(expected[b, k], 2)}"
+    )
     told = f"{told} at {bins.names[b]}" if strength.any() else ""
     levels = (0.0,) if less else tuple(expected[0].tolist())
     heads, *names = words
@@ -325,12 +393,17 @@ def _shares(
 def _ratios(looked: Looked, bins: Bins) -> _Along:
     happened, expected = (part[:, 0] for part in events_of(looked))
     seen = [
-        [Reader(looked, reach).ratio(rows, happened[rows], expected[rows]) for rows in bins.rows]
+        [
+            Reader(looked, reach).ratio(rows, happened[rows], expected[rows])
+            for rows in bins.rows
+        ]
         for reach in (1.96, -float(ndtri(each_error(len(bins.rows)) / 2.0)))
     ]
     one, every = (np.array([[value, *ends] for value, ends in each]) for each in seen)
     kinds = np.array(sides(every[:, 1:2], every[:, 2:], 1.0), dtype=object)
-    strength = np.array([expected[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(one[:, 0] - 1.0)
+    strength = np.array([expected[rows].sum() for rows in bins.rows]) ** 0.5 * np.abs(
+        one[:, 0] - 1.0
+    )
     b = int(np.argmax(np.where(kinds[:, 0] != "even", strength, -1.0)))
     words = f"{number(one[b, 0], 2)} times the events expected at {bins.names[b]}"
     words = words if kinds[b, 0] != "even" else ""
@@ -353,18 +426,25 @@ def map_of(check: Check, a: Axis, b: Axis, part: Slice | None = None) -> Chart |
         return None
     each, (low_way, high_way), unit = differences
     log, wide = unit == " times", len(pair[1].names)
-    cell = np.where((pair[0].codes < 0) | (pair[1].codes < 0), -1, pair[0].codes * wide + pair[1].codes)
+    cell = np.where(
+        (pair[0].codes < 0) | (pair[1].codes < 0), -1, pair[0].codes * wide + pair[1].codes
+    )
     at, n = np.unique(cell[cell >= 0], return_counts=True)
     at, n = at[n > log], n[n > log]
     if not len(at):
         return None
     cells = [each[cell == k] for k in at]
-    values = np.array([np.log(max(v.std(ddof=1), 1e-3)) if log else v.mean() for v in cells])
+    values = np.array(
+        [np.log(max(v.std(ddof=1), 1e-3)) if log else v.mean() for v in cells]
+    )
     few, (x, y) = n < FEW, np.divmod(at, wide) * np.ones(1)
     top = max(float(np.quantile(np.abs(values[~few]), 0.9)) if (~few).any() else 0.0, 0.1)
     steps = np.clip(np.rint(values / top * c.STEPS), -c.STEPS, c.STEPS).astype(int)
     texts = [f"{minus(rounded(float(np.exp(v) if log else v)))}{unit}" for v in values]
-    names = [[bins.names[int(k)] for k in place] for bins, place in zip(pair, (x, y), strict=True)]
+    names = [
+        [bins.names[int(k)] for k in place]
+        for bins, place in zip(pair, (x, y), strict=True)
+    ]
     kinds = tuple(f"s{step}" for step in steps)
     half = np.where(few, 0.2, 0.5)  # cells that say little are small
     marks: list[c.Mark] = [c.Boxes(x - half, x + half, y - half, y + half, kinds)]
@@ -375,9 +455,17 @@ def map_of(check: Check, a: Axis, b: Axis, part: Slice | None = None) -> Chart |
             edges.append((ranges[0][0], ranges[-1][1]) if ranges else bins.scale.ends)
         (i, j), (k, m) = edges
         marks.append(c.Line(np.array([i, j, j, i, i]), np.array([k, k, m, m, k]), "ink"))
-    low, high = (f"{rounded(float(np.exp(v)) if log else abs(v))}{unit}" for v in (-top, top))
-    legend = [c.Key("ramp", "s0", f"{low_way}, {'≤' if log else '≥'} {low}|≥ {high}, {high_way}")]
-    legend += [c.Key("small", kinds[int(np.argmax(few))], f"fewer than {FEW} rows")] if few.any() else []
+    low, high = (
+        f"{rounded(float(np.exp(v)) if log else abs(v))}{unit}" for v in (-top, top)
+    )
+    legend = [
+        c.Key("ramp", "s0", f"{low_way}, {'≤' if log else '≥'} {low}|≥ {high}, {high_way}")
+    ]
+    legend += (
+        [c.Key("small", kinds[int(np.argmax(few))], f"fewer than {FEW} rows")]
+        if few.any()
+        else []
+    )
     error = np.std((each - each.mean()) ** 2) / (2 * each.var()) if log else each.std()
     strength = np.where(few, 0.0, np.abs(values) * np.sqrt(n) / max(error, 1e-9))
     worst = int(np.argmax(strength))
@@ -386,14 +474,20 @@ def map_of(check: Check, a: Axis, b: Axis, part: Slice | None = None) -> Chart |
     title = f"The model is {way} above all at {where}: {texts[worst]}"
     if strength[worst] < (2 * np.log(2 * len(at))) ** 0.5:
         title = "No cell differs from the model by more than chance"
-    data = c.table({a.title: names[0], b.title: names[1], "data to model": texts, "rows": n})
+    data = c.table(
+        {a.title: names[0], b.title: names[1], "data to model": texts, "rows": n}
+    )
     scales = pair[0].scale, pair[1].scale
     return Chart(title, *scales, tuple(marks), data, tuple(legend), (460, 340))
 
 
-def _differences(looked: Looked, part: Slice | None) -> tuple[FloatArray, tuple[str, str], str] | None:
+def _differences(
+    looked: Looked, part: Slice | None
+) -> tuple[FloatArray, tuple[str, str], str] | None:
     """Return what cells are about: values of rows, words for both ways, and the unit."""
-    kind, label = ("", "") if part is None else (part.findings[0].kind, part.findings[0].label)
+    kind, label = (
+        ("", "") if part is None else (part.findings[0].kind, part.findings[0].label)
+    )
     if looked.z is not None:
         y = strongest(looked) if part is None else part_y(looked, part)
         moved, widened = apart(looked)[:, y]
@@ -411,13 +505,16 @@ def _differences(looked: Looked, part: Slice | None) -> tuple[FloatArray, tuple[
         return None
     named = [e for e in looked.events if label in (f"{e.level:g}", f"{100 * e.level:g}%")]
     event = max(named or looked.events, key=lambda e: abs(e.level - 0.5))
-    ways = ("too high", "too low") if event.kind == "quantile" else ("too wide", "too narrow")
+    ways = (
+        ("too high", "too low") if event.kind == "quantile" else ("too wide", "too narrow")
+    )
     return event.level - event.happened(looked.codes), ways, ""
 
 
 #: More rows than this are sorted, and have no names.
 MOST_ROWS = 30
-#: Kinds of which more than the model says means that it is too wide, not sure enough or too high.
+#: Kinds of which more than the model says means that it is too wide, not sure enough or too
+#: high.
 TURNED, SHARE = ("coverage", "confidence", "quantile"), "share of rows"
 #: What a kind of finding is called, with its label if it has one, and its unit.
 KINDS = {
@@ -458,11 +555,15 @@ def forest(items: Sequence[Slice]) -> Chart | None:
     far = int(np.argmax(np.abs(numbers[:, 0] - numbers[:, 3]) * np.where(off, 1.0, 1e-9)))
     name = ", ".join([kind_name(about[0], about[2]), *KINDS.get(about[0], ())[1:]])
     words = parts[far].words
-    title = f"{off.sum():,} of {count:,} differ from what the model says, most of all {words}"
+    title = (
+        f"{off.sum():,} of {count:,} differ from what the model says, most of all {words}"
+    )
     title = title if off.any() else f"None of {count:,} differs from what the model says"
     title = title if count > 1 else f"{words}: {listed[0][1].words}"
     more, less = ("low", "high") if turned else ("high", "low")
-    legend = c.keys(f"dashed model of the model; dot {more} more; dot {less} less; dot even not certain")
+    legend = c.keys(
+        f"dashed model of the model; dot {more} more; dot {less} less; dot even not certain"
+    )
     names = [f"{s.words} · {s.n:,} rows" for s in parts]
     return intervals(name, names, numbers, turned, title=title, legend=legend)
 
@@ -487,6 +588,10 @@ def intervals(
     for i, name in enumerate(() if many else names):
         marks.append(c.Text(ends[0], float(i), shorten(name, 60), "start", 11.0))
     y = c.Scale(f"{count:,} groups, by estimate" if many else "", (-0.5, count - 0.3))
-    table = c.table({"where": names, "estimate": estimate, "interval": spans, "expected": expected})
+    table = c.table(
+        {"where": names, "estimate": estimate, "interval": spans, "expected": expected}
+    )
     shape = wide, 340 if many else 60 + 40 * count
-    return Chart(x=c.numeric(axis, ends), y=y, marks=tuple(marks), table=table, size=shape, **words)
+    return Chart(
+        x=c.numeric(axis, ends), y=y, marks=tuple(marks), table=table, size=shape, **words
+    )

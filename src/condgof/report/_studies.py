@@ -20,8 +20,9 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 BELOW: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
 
-#: Colour and marker of a test, and whether it is dashed with open markers: they differ without the
-#: colour too. Tests of a kind share a colour, in the order of `METHODS`; the rest are for others.
+#: Colour and marker of a test, and whether it is dashed with open markers: they differ
+#: without the colour too. Tests of a kind share a colour, in the order of `METHODS`; the
+#: rest are for others.
 Style: TypeAlias = tuple[str, str, bool]
 LOOKS: tuple[Style, ...] = (
     ("#000000", "o", False), (BLUE, "s", False), (ORANGE, "^", False), (ORANGE, "v", True),
@@ -48,9 +49,18 @@ def draw_power(study: Study, *, shown: bool = False) -> Any:
 
 def draw_topics(study: Study, axes: Sequence[Any]) -> None:
     rows, spare = study.table(), iter(LOOKS[len(STYLES) :] * len(study.methods))
-    styles = {method: STYLES[method] if method in STYLES else next(spare) for method in study.methods}
+    styles = {
+        method: STYLES[method] if method in STYLES else next(spare)
+        for method in study.methods
+    }
     for topic, ax in zip(study.topics, axes, strict=False):
-        draw_rates(ax, [row for row in rows if row.problem == topic.name], study.alpha, styles, topic.h0)
+        draw_rates(
+            ax,
+            [row for row in rows if row.problem == topic.name],
+            study.alpha,
+            styles,
+            topic.h0,
+        )
         ax.set_title(textwrap.fill(label(topic.heading), 34), loc="left", fontsize="medium")
     axes[0].set_ylabel("rejection rate")
 
@@ -65,7 +75,10 @@ def draw_rates(
         mine = [r for r in rows if r.method == method and r.rate is not None]
         # Set a little apart, so that intervals at one size stand beside each other.
         shift = (0.011 if len(sizes) > 1 else 0.04) * span * (i - (len(styles) - 1) / 2)
-        at, rates = [r.n + shift for r in mine], np.array([r.rate for r in mine], dtype=float)
+        at, rates = (
+            [r.n + shift for r in mine],
+            np.array([r.rate for r in mine], dtype=float),
+        )
         ends = np.array([[r.low for r in mine], [r.high for r in mine]])
         away = np.maximum(0.0, [rates - ends[0], ends[1] - rates])
         ax.errorbar(at, rates, away, fmt="none", ecolor=color, elinewidth=0.9, alpha=0.55)
@@ -88,7 +101,8 @@ def draw_rates(
 def plot_power(study: Study, ax: object = None) -> Any:
     """Draw the rejection rates of a study against the sample size (needs ``condgof[plot]``).
 
-    One line a test, with exact 95% intervals and the level α; tests differ by colour, marker and dashes.
+    One line a test, with exact 95% intervals and the level α; tests differ by colour,
+    marker and dashes.
 
     Parameters
     ----------
@@ -105,14 +119,18 @@ def plot_power(study: Study, ax: object = None) -> Any:
     'rejection rate'
     """
     if not isinstance(study, Study):
-        raise InputTypeError(f"study must be a Study, from run_study, got {type(study).__name__}.")
+        raise InputTypeError(
+            f"study must be a Study, from run_study, got {type(study).__name__}."
+        )
     count = len(study.topics)
     if ax is None:
         places = draw_power(study, shown=True).axes[:count]
     else:
         places = list(np.ravel(np.asarray(ax, dtype=object)))[:count]
         if len(places) < count:
-            raise InputError(f"There are {count} problems and {len(places)} Axes. Give one for each.")
+            raise InputError(
+                f"There are {count} problems and {len(places)} Axes. Give one for each."
+            )
         draw_topics(study, places)
         places[0].legend(frameon=False, fontsize="small", handlelength=2.6)
     return places[0] if count == 1 else np.array(places, dtype=object)
@@ -148,5 +166,7 @@ def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     more, names = axes[1, 0].get_legend_handles_labels()
     across = 4 if columns > 1 else 2
-    figure.legend([*handles, *more], [*labels, *names], ncols=across, markerscale=2.5, **BELOW)
+    figure.legend(
+        [*handles, *more], [*labels, *names], ncols=across, markerscale=2.5, **BELOW
+    )
     return figure

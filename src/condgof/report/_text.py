@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from condgof.result import number
 
-#: Characters that turn the direction of text or hide: a name must not rearrange the line that it is in.
+#: Characters that turn the direction of text or hide: a name must not rearrange the line
+#: that it is in.
 _HIDDEN = {
     *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029,
     0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
@@ -51,7 +52,8 @@ def label(text: object) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-#: For a terminal: escape codes and line ends are shown, not obeyed. Rich's markup is not its matter.
+#: For a terminal: escape codes and line ends are shown, not obeyed. Rich's markup is not
+#: its matter.
 terminal = visible
 
 
@@ -85,7 +87,9 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
         return [low]
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
-    step = power * min((1.0, 2.0, 2.5, 5.0, 10.0), key=lambda m: abs(math.log(m * power / rough)))
+    step = power * min(
+        (1.0, 2.0, 2.5, 5.0, 10.0), key=lambda m: abs(math.log(m * power / rough))
+    )
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     places = max(0, 2 - math.floor(math.log10(step)))
     return [round(i * step, min(places, 300)) + 0.0 for i in range(first, last + 1)]
@@ -118,7 +122,9 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]])
     """Return a table that scrolls sideways where it must; cells after the first are numbers."""
 
     def cells(values: Sequence[object], first: str, rest: str) -> str:
-        numbers = "".join(f'<{rest} class="n">{html(value)}</{rest[:2]}>' for value in values[1:])
+        numbers = "".join(
+            f'<{rest} class="n">{html(value)}</{rest[:2]}>' for value in values[1:]
+        )
         return f"<{first}>{html(values[0])}</{first[:2]}>{numbers}"
 
     body = "".join(f"<tr>{cells(row, ROW, 'td')}</tr>" for row in rows)

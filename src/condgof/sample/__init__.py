@@ -5,7 +5,16 @@ from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
 from condgof.sample._table import Frame, Table, arrow
-from condgof.sample._values import DROP, as_numbers, fresh, is_frame, names_of, read, read_y, take_rows
+from condgof.sample._values import (
+    DROP,
+    as_numbers,
+    fresh,
+    is_frame,
+    names_of,
+    read,
+    read_y,
+    take_rows,
+)
 
 __all__ = [
     "DROP", "MIN_ROWS", "ArraySource", "Block", "Column", "Frame", "RngLike", "Sample", "Seed", "Source",

@@ -17,13 +17,15 @@ class Column:
 
     #: The user's name for it, or a made-up one for arrays.
     name: str
-    #: The levels of a categorical column, whose numbers are positions in it; None if numeric.
+    #: The levels of a categorical column, whose numbers are positions in it; None if
+    #: numeric.
     levels: tuple[str, ...] | None = None
     #: Whether all rows are equal: such a column carries nothing.
     constant: bool = False
     #: Whether the numbers are days since 1970-01-01 UTC.
     dates: bool = False
-    #: Whether those dates came with a time zone, so that it must be said that they are in UTC.
+    #: Whether those dates came with a time zone, so that it must be said that they are in
+    #: UTC.
     utc: bool = False
     #: Whether the levels have an order of their own, in which they are listed.
     ordered: bool = False
@@ -63,9 +65,9 @@ class XUnits:
 
     #: What columns are divided by, (d_x,).
     scales: FloatArray
-    #: For columns that are compared by ranks: sorted values and the normal scores of their ranks,
-    #: between which values are interpolated. Any increasing change of a column's unit leaves those
-    #: scores alone, and an outlier is only the largest.
+    #: For columns that are compared by ranks: sorted values and the normal scores of their
+    #: ranks, between which values are interpolated. Any increasing change of a column's
+    #: unit leaves those scores alone, and an outlier is only the largest.
     knots: tuple[tuple[FloatArray, FloatArray] | None, ...]
 
     @classmethod
@@ -81,8 +83,8 @@ class XUnits:
                     scales[i] = x[:, i].std(ddof=1)
         if not (np.isfinite(scales).all() and (scales > 0).all()):
             raise NumericalError(
-                "The standard deviation of a column of x overflows or is 0 to rounding. Rescale x, or "
-                "pass scale_x='ranks'."
+                "The standard deviation of a column of x overflows or is 0 to rounding."
+                " Rescale x, or pass scale_x='ranks'."
             )
         return cls(scales, tuple(knots))
 

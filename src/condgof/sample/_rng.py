@@ -1,8 +1,9 @@
 """One seed in, every random number out.
 
 A call draws its whole randomness from one integer. Each use (the split, the bandwidths, the
-bootstrap...) gets a stream of its own, so that adding draws to one use never shifts another, and a
-stream may be tied to a block of rows, so that draws belong to rows and not to threads or chunks.
+bootstrap...) gets a stream of its own, so that adding draws to one use never shifts
+another, and a stream may be tied to a block of rows, so that draws belong to rows and not
+to threads or chunks.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Seed:
             return cls(int(rng.integers(2**63)))
         if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
             if rng < 0:
-                raise InputError(f"rng must not be negative, got {rng}. Pass 0 or a larger integer.")
+                raise InputError(
+                    f"rng must not be negative, got {rng}. Pass 0 or a larger integer."
+                )
             return cls(int(rng))
         raise InputTypeError(
             "rng must be an integer, a numpy.random.Generator or None, "

@@ -1,7 +1,7 @@
 """Tables in files, or as text: which files a path stands for, and reading columns in bounded memory.
 
-Of Parquet, row groups are skipped; other formats are read from their head. pyarrow's dataset scanner
-buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
+Of Parquet, row groups are skipped; other formats are read from their head. pyarrow's
+dataset scanner buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 FORMATS = dict.fromkeys((".parquet", ".pq"), "Parquet") | {".csv": "CSV"}
 FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "Feather")
-#: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold anything.
+#: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold
+#: anything.
 NUMBERS, TEXT, LABELS = ("numbers",), ("text",), ("numbers", "text")
 ANY = ("numbers", "text", "dates")
 
@@ -73,7 +74,9 @@ class Frame:
         return np.asarray(values, dtype=dtype)
 
     def __getitem__(self, rows: Any) -> Frame:
-        return Frame({name: values[rows] for name, values in self.data.items()}, self.flat, self.utc)
+        return Frame(
+            {name: values[rows] for name, values in self.data.items()}, self.flat, self.utc
+        )
 
     def get_column(self, name: str) -> AnyArray:
         return self.data[name]
@@ -96,7 +99,8 @@ class DataFile:
     label: str
     path: str | bytes = field(repr=False)
     format: str
-    #: The columns, also those that come twice, and their types; of CSV, as the first block looks.
+    #: The columns, also those that come twice, and their types; of CSV, as the first block
+    #: looks.
     names: tuple[str, ...]
     types: Mapping[str, Any]
     #: The global number of the first row, and how many there are; see `counted`.
@@ -117,7 +121,9 @@ class DataFile:
             if self.format == "Parquet":
                 rows = arrow("parquet").read_metadata(self.path).num_rows
             else:
-                rows = sum(batch.num_rows for batch in self.batches(dict(list(kinds.items())[:1])))
+                rows = sum(
+                    batch.num_rows for batch in self.batches(dict(list(kinds.items())[:1]))
+                )
         return replace(self, start=start, rows=rows)
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Any]:
@@ -135,7 +141,10 @@ class DataFile:
                 groups = arrow("parquet").read_metadata(self.path)
                 sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
                 skipped = int(np.searchsorted(np.cumsum(sizes), start, side="right"))
-                row, readers["Parquet"] = sum(sizes[:skipped]), partial(_parquet_batches, skipped)
+                row, readers["Parquet"] = (
+                    sum(sizes[:skipped]),
+                    partial(_parquet_batches, skipped),
+                )
             for batch in readers[self.format](self, kinds):
                 skip, rows = max(start - row, 0), min(last - row, batch.num_rows)
                 if skip < rows:
@@ -144,8 +153,13 @@ class DataFile:
                 if row >= last:
                     return
         if stop is not None:
-            told = f"{self.label} ends after {row} rows, and had {self.rows} when it was scanned"
-            raise InputError(f"{told}. Scan it again, and leave the files alone while a test runs.")
+            told = (
+                f"{self.label} ends after {row} rows, and had {self.rows} when it was"
+                " scanned"
+            )
+            raise InputError(
+                f"{told}. Scan it again, and leave the files alone while a test runs."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +168,8 @@ class Table:
 
     label: str
     files: tuple[DataFile, ...]
-    #: The columns that are read, and what they hold: "numbers", "text" or "dates"; see `reading`.
+    #: The columns that are read, and what they hold: "numbers", "text" or "dates"; see
+    #: `reading`.
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -168,17 +183,24 @@ class Table:
             kinds.append(FORMATS.get(ending.lower(), ""))
             if not kinds[-1]:
                 raise InputError(
-                    f"{each} has the ending {ending!r}, which is none of {', '.join(FORMATS)}. Convert "
-                    "the file, or rename it to say its format."
+                    f"{each} has the ending {ending!r}, which is none of"
+                    f" {', '.join(FORMATS)}. Convert the file, or rename it to say its"
+                    " format."
                 )
             if kinds[-1] != kinds[0]:
                 both = f"{files[0][1]} is {kinds[0]} and {each} is {kinds[-1]}"
-                raise InputError(f"The files are of several formats: {both}. Pass files of one format.")
+                raise InputError(
+                    f"The files are of several formats: {both}. Pass files of one format."
+                )
             if each.encode(errors="ignore").decode() != each:
-                raise InputError(f"The name of the file {each} is not in UTF-8: rename the file first.")
+                raise InputError(
+                    f"The name of the file {each} is not in UTF-8: rename the file first."
+                )
             if not os.path.isfile(each):
                 advice = f"Pass CSV on standard input: condgof check - < {each}"
-                raise InputError(f"{each} is a pipe or a device, and tables are read twice. {advice}")
+                raise InputError(
+                    f"{each} is a pipe or a device, and tables are read twice. {advice}"
+                )
         label = os.fspath(path) if isinstance(path, str | os.PathLike) else files[0][0]
         return cls(label, tuple(DataFile.of(*each, kinds[0]) for each in files))
 
@@ -200,7 +222,9 @@ class Table:
     def utc(self) -> frozenset[str]:
         """The columns of dates with a time zone, which are read in UTC."""
         dates = [name for name, kind in self.kinds.items() if kind == "dates"]
-        return frozenset(n for n in dates if any(getattr(f.types[n], "tz", None) for f in self.files))
+        return frozenset(
+            n for n in dates if any(getattr(f.types[n], "tz", None) for f in self.files)
+        )
 
     @property
     def bytes(self) -> int:
@@ -221,12 +245,24 @@ class Table:
             if may == TEXT:
                 kinds[name] = "text"
             elif kinds[name] not in may:
-                file = next(f for f in self.files if _kind(f.types[name]) not in (*may, "nothing"))
+                file = next(
+                    f for f in self.files if _kind(f.types[name]) not in (*may, "nothing")
+                )
                 for _ in file.batches({name: may[0]}) if file.format == "CSV" else ():
                     pass  # this says which value it is, and where
-                held = "text" if kinds[name] == "text" else f"values of type {file.types[name]}"
-                advice = "Name a column of numbers." if may == NUMBERS else "Make numbers or text of it."
-                told = f"Column {name!r} of {file.label} holds {held}, not {' or '.join(may)}"
+                held = (
+                    "text"
+                    if kinds[name] == "text"
+                    else f"values of type {file.types[name]}"
+                )
+                advice = (
+                    "Name a column of numbers."
+                    if may == NUMBERS
+                    else "Make numbers or text of it."
+                )
+                told = (
+                    f"Column {name!r} of {file.label} holds {held}, not {' or '.join(may)}"
+                )
                 raise InputTypeError(f"{told}. {advice}")
         return replace(self, kinds=kinds)
 
@@ -234,9 +270,13 @@ class Table:
         count = file.names.count(name)
         if not count:
             unlike = "" if file is self.files[0] else f", unlike {self.files[0].label}"
-            raise InputError(f"{file.label} has no column {name!r}{unlike}. {hint(name, file.names)}")
+            raise InputError(
+                f"{file.label} has no column {name!r}{unlike}. {hint(name, file.names)}"
+            )
         if count > 1:
-            raise InputError(f"{file.label} has {count} columns named {name!r}. Give each its own name.")
+            raise InputError(
+                f"{file.label} has {count} columns named {name!r}. Give each its own name."
+            )
         return file.types[name]
 
     def batches(self) -> Iterator[dict[str, AnyArray]]:
@@ -244,7 +284,10 @@ class Table:
         for file in self.files:
             for batch in file.batches(self.kinds):
                 with naming(file.label, file.format):
-                    data = {n: values_of(batch.column(n), kind) for n, kind in self.kinds.items()}
+                    data = {
+                        n: values_of(batch.column(n), kind)
+                        for n, kind in self.kinds.items()
+                    }
                 yield data
 
     def levels(self, name: str) -> tuple[str, ...]:
@@ -258,22 +301,32 @@ class Table:
 
 def _expand(path: object) -> list[tuple[str, str]]:
     given = [path] if isinstance(path, str | os.PathLike) else path
-    if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
-        raise InputTypeError(f"path must be a path or a list of paths, got {type(path).__name__}.")
+    if not isinstance(given, Sequence) or not all(
+        isinstance(p, str | os.PathLike) for p in given
+    ):
+        raise InputTypeError(
+            f"path must be a path or a list of paths, got {type(path).__name__}."
+        )
     if not given:
         raise InputError("path is an empty list. Pass at least one file.")
     files = []
     for each in given:
         name = os.path.expanduser(os.fspath(each))
         # A name that exists is meant as it is, even with brackets in it.
-        matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        matches = (
+            [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        )
         members = [file for match in matches for file in _files(match)]
         if not members:
-            raise InputError(f"No file matches {os.fspath(each)!r}. Check the path or the pattern.")
+            raise InputError(
+                f"No file matches {os.fspath(each)!r}. Check the path or the pattern."
+            )
         files += [(file, os.path.abspath(file)) for file in members]
     paths = [file for _, file in files]
     if twice := [file for file in dict.fromkeys(paths) if paths.count(file) > 1]:
-        raise InputError(f"{twice[0]} is named twice, and its rows would count twice. Name it once.")
+        raise InputError(
+            f"{twice[0]} is named twice, and its rows would count twice. Name it once."
+        )
     return files
 
 
@@ -282,17 +335,27 @@ def _files(path: str) -> list[str]:
     if not os.path.isdir(path):
         return [path]
     inside = [file.relative_to(path) for file in Path(path).rglob("*") if not file.is_dir()]
-    # Names that start with a dot or an underscore are by custom not data, but notes of the writer.
+    # Names that start with a dot or an underscore are by custom not data, but notes of the
+    # writer.
     hidden = (".", "_")
-    data = [file for file in inside if not any(part.startswith(hidden) for part in file.parts)]
-    return sorted(os.path.join(path, file) for file in data if file.suffix.lower() in FORMATS)
+    data = [
+        file for file in inside if not any(part.startswith(hidden) for part in file.parts)
+    ]
+    return sorted(
+        os.path.join(path, file) for file in data if file.suffix.lower() in FORMATS
+    )
 
 
 def hint(name: str, names: Sequence[str]) -> str:
     """Say which columns may have been meant."""
     folded = {each.casefold(): each for each in names}
-    near = [repr(folded[key]) for key in difflib.get_close_matches(name.casefold(), list(folded), 3)]
-    return f"Did you mean {' or '.join(near)}?" if near else f"Its columns are {few(names)}."
+    near = [
+        repr(folded[key])
+        for key in difflib.get_close_matches(name.casefold(), list(folded), 3)
+    ]
+    return (
+        f"Did you mean {' or '.join(near)}?" if near else f"Its columns are {few(names)}."
+    )
 
 
 def few(names: Sequence[str]) -> str:
@@ -338,7 +401,9 @@ def _schema(source: str | bytes, kind: str) -> Any:
 
 
 def _opened(source: str | bytes) -> Any:
-    return arrow().OSFile(source) if isinstance(source, str) else arrow().BufferReader(source)
+    return (
+        arrow().OSFile(source) if isinstance(source, str) else arrow().BufferReader(source)
+    )
 
 
 def _kind(of_type: Any) -> str:
@@ -346,12 +411,19 @@ def _kind(of_type: Any) -> str:
     if types.is_dictionary(of_type):
         return "text" if _kind(of_type.value_type) == "text" else "else"
     kinds = {
-        "numbers": (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean),
+        "numbers": (
+            types.is_integer,
+            types.is_floating,
+            types.is_decimal,
+            types.is_boolean,
+        ),
         "text": (types.is_string, types.is_large_string, types.is_string_view),
         "dates": (types.is_date, types.is_timestamp),
         "nothing": (types.is_null,),
     }
-    return next((name for name, tests in kinds.items() if any(t(of_type) for t in tests)), "else")
+    return next(
+        (name for name, tests in kinds.items() if any(t(of_type) for t in tests)), "else"
+    )
 
 
 def values_of(column: Any, kind: str) -> AnyArray:
@@ -362,7 +434,9 @@ def values_of(column: Any, kind: str) -> AnyArray:
         return known[codes]
     pa = arrow()
     # Unsafe only in that integers above 2**53 are rounded, as they are in NumPy.
-    cast = column.cast(pa.float64() if kind == "numbers" else pa.timestamp("us"), safe=False)
+    cast = column.cast(
+        pa.float64() if kind == "numbers" else pa.timestamp("us"), safe=False
+    )
     return np.asarray(cast.to_numpy(zero_copy_only=False))
 
 
@@ -432,7 +506,9 @@ def _csv_batches(file: DataFile, kinds: Mapping[str, str]) -> Iterator[Any]:
             raise _not_numbers(file, file.names[int(told[1])], told[2], kinds) from error
 
 
-def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]) -> InputTypeError:
+def _not_numbers(
+    file: DataFile, name: str, value: str, kinds: Mapping[str, str]
+) -> InputTypeError:
     """Return the error of a column of CSV in which something is neither a number nor a date."""
     row = 0
     for batch in file.batches({name: "text"}):
@@ -440,6 +516,8 @@ def _not_numbers(file: DataFile, name: str, value: str, kinds: Mapping[str, str]
         row += batch.num_rows if at < 0 else at
         if at >= 0:
             break
-    holds = f"holds {value!r}, which is not a {kinds[name][:-1]}, in row {row} (counted from 0)"
+    holds = (
+        f"holds {value!r}, which is not a {kinds[name][:-1]}, in row {row} (counted from 0)"
+    )
     advice = "Correct it, or name another column; of x, --categorical takes it as text."
     return InputTypeError(f"Column {name!r} of {file.label} {holds}. {advice}")

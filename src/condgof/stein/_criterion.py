@@ -1,7 +1,8 @@
 """The power criterion of the finite-set tests and its gradient (paper, Section 4.2).
 
-With F (n, J) the features of the locations and h the y-side of the Stein matrix without its diagonal,
-row means are g_i = Σ_c F_ic (hF)_ic / (J d_y (n−1)); the criterion is their mean over twice their sd.
+With F (n, J) the features of the locations and h the y-side of the Stein matrix without its
+diagonal, row means are g_i = Σ_c F_ic (hF)_ic / (J d_y (n−1)); the criterion is their mean
+over twice their sd.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ ROW_BLOCK = 128
 
 def criterion_of_means(means: FloatArray) -> FloatArray:
     """Return T̂_V / σ̂_V from row means (n, m) of m sets; 0 where no data are near."""
-    # In units of the largest mean: squares of very large or small ones would over- or underflow.
+    # In units of the largest mean: squares of very large or small ones would over- or
+    # underflow.
     unit = np.abs(means).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
     means = means / unit
@@ -38,7 +40,9 @@ def criterion_slopes(means: FloatArray) -> tuple[float, FloatArray]:
     if sigma == 0:
         return 0.0, np.zeros(n)
     value = float(means.mean()) / sigma
-    slopes = 1.0 / (n * sigma) - (value / sigma) * 4.0 * (means - means.mean()) / ((n - 1) * sigma)
+    slopes = 1.0 / (n * sigma) - (value / sigma) * 4.0 * (means - means.mean()) / (
+        (n - 1) * sigma
+    )
     return value, slopes
 
 
@@ -46,12 +50,15 @@ def criterion_slopes(means: FloatArray) -> tuple[float, FloatArray]:
 class PairwiseTerms:
     """What h needs of all pairs of a (small) training sample, whatever the bandwidth of y."""
 
-    #: s_i · s_j; of a discrete y, whose bandwidth never moves, h itself without its diagonal, (n, n).
+    #: s_i · s_j; of a discrete y, whose bandwidth never moves, h itself without its
+    #: diagonal, (n, n).
     products: AnyArray
     #: ‖y_i − y_j‖², and (s_j − s_i)·(y_i − y_j) − d_y; None for a discrete y, (n, n).
     sqdists: AnyArray | None = None
     crosses: AnyArray | None = None
-    unit: float = 1.0  #: The unit of y in which all of these are; h comes out in units of 1/unit².
+    unit: float = (
+        1.0  #: The unit of y in which all of these are; h comes out in units of 1/unit².
+    )
 
     @classmethod
     def of(
@@ -76,7 +83,9 @@ class PairwiseTerms:
         np.fill_diagonal(products, 0.0)
         return cls(products)
 
-    def block(self, kernel: Radial, rows: slice, columns: slice) -> tuple[AnyArray, AnyArray]:
+    def block(
+        self, kernel: Radial, rows: slice, columns: slice
+    ) -> tuple[AnyArray, AnyArray]:
         """Return a block of h = φ·s·s' + (2/σ²)(φ'·c − 2tφ''), and of its derivative by log σ."""
         assert self.sqdists is not None
         assert self.crosses is not None
@@ -123,7 +132,10 @@ def curvature_slope(kernel: Radial, t: AnyArray, d2phi: AnyArray) -> AnyArray:
         return -2.5 * t * d2phi / (1.0 + t)
     if isinstance(kernel, Matern52):  # φ''' alone is infinite at 0
         return -0.5 * np.sqrt(5.0 * t) * d2phi
-    step, t = 1e-5, np.asarray(t, dtype=np.float64)  # in single precision a difference is noise
+    step, t = (
+        1e-5,
+        np.asarray(t, dtype=np.float64),
+    )  # in single precision a difference is noise
     upper, lower = kernel.profile(t * (1 + step))[2], kernel.profile(t * (1 - step))[2]
     return (upper - lower) / (2 * step)
 
@@ -148,10 +160,13 @@ def criterion_gradient(
     smoothed = h @ thin
     means = share * (features * smoothed).sum(axis=1)
     value, slopes = criterion_slopes(means)
-    # Slopes may be far from 1 in size: scaled, so that single precision neither over- nor underflows.
+    # Slopes may be far from 1 in size: scaled, so that single precision neither over- nor
+    # underflows.
     size = float(np.abs(slopes).max()) or 1.0
     weighted = (slopes / size)[:, None] * features
-    by_features = share * (slopes[:, None] * smoothed + size * (h @ weighted.astype(dtype, copy=False)))
+    by_features = share * (
+        slopes[:, None] * smoothed + size * (h @ weighted.astype(dtype, copy=False))
+    )
     by_log_y = share * size * float((weighted * slope_smoothed).sum())
     return value, *_chain_to_k(x, locations, kernel_x, by_features * features), by_log_y
 
@@ -161,7 +176,8 @@ def _chain_to_k(
 ) -> tuple[FloatArray, FloatArray]:
     """Chain rule through k, from the derivative by log F, (n, J).
 
-    For a radial factor φ(t), t = ‖x − v‖²/σ²: ∂ log φ/∂v = (φ'/φ)·2(v − x)/σ², by log σ: −2t·φ'/φ.
+    For a radial factor φ(t), t = ‖x − v‖²/σ²: ∂ log φ/∂v = (φ'/φ)·2(v − x)/σ², by log σ:
+    −2t·φ'/φ.
     """
     by_v, by_x = np.zeros(locations.shape), np.zeros(len(kernel_x.factors))
     for number, factor in enumerate(kernel_x.factors):
@@ -185,13 +201,17 @@ def finite_set_gradient(
 ) -> tuple[float, FloatArray, float]:
     """Return the power criterion of the test without x, its derivatives by locations and log-bandwidth.
 
-    With τ_i the Stein functions of a row over √(d_y J), a = Σ_i τ_i: row means are τ_i·(a − τ_i)/(n−1).
+    With τ_i the Stein functions of a row over √(d_y J), a = Σ_i τ_i: row means are τ_i·(a −
+    τ_i)/(n−1).
     """
     (n, d_y), size = y.shape, np.sqrt(locations.size)
     precision, difference = kernel.sigma**-2, y[:, None, :] - locations
     t = sqdist(y, locations, kernel.sigma)
     phi, dphi, d2phi = kernel.profile(t)
-    tau = phi[:, :, None] * scores[:, None, :] + (2.0 * precision) * dphi[:, :, None] * difference
+    tau = (
+        phi[:, :, None] * scores[:, None, :]
+        + (2.0 * precision) * dphi[:, :, None] * difference
+    )
     tau = tau.reshape(n, -1) / size
     total = tau.sum(axis=0)
     value, slopes = criterion_slopes((tau @ total - (tau * tau).sum(axis=1)) / (n - 1))
@@ -199,8 +219,12 @@ def finite_set_gradient(
     by_tau = by_tau.reshape(n, -1, d_y) / ((n - 1) * size)
     on_score = np.einsum("njd,nd->nj", by_tau, scores)
     on_difference = np.einsum("njd,njd->nj", by_tau, difference)
-    pull = (2.0 * precision) * dphi * on_score + (4.0 * precision**2) * d2phi * on_difference
+    pull = (2.0 * precision) * dphi * on_score + (
+        4.0 * precision**2
+    ) * d2phi * on_difference
     by_locations = -np.einsum("nj,njd->jd", pull, difference)
     by_locations -= (2.0 * precision) * np.einsum("nj,njd->jd", dphi, by_tau)
-    by_sigma = -2.0 * t * dphi * on_score - (4.0 * precision) * (dphi + t * d2phi) * on_difference
+    by_sigma = (
+        -2.0 * t * dphi * on_score - (4.0 * precision) * (dphi + t * d2phi) * on_difference
+    )
     return value, by_locations, float(by_sigma.sum())

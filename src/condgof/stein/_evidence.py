@@ -1,8 +1,8 @@
 """Evidence ξ: test functions of y, row by row, each with mean 0 given x if the law is true.
 
-Three kinds. Normal scores z of the law are N(0, I) whatever x is, so that their evidence is a fixed
-table. Where only scores ∇ log p are known, the Stein operator makes test functions of any function of y.
-A discrete y has the centred indicators of its cells.
+Three kinds. Normal scores z of the law are N(0, I) whatever x is, so that their evidence is
+a fixed table. Where only scores ∇ log p are known, the Stein operator makes test functions
+of any function of y. A discrete y has the centred indicators of its cells.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from condgof.stein._features import choose_pivots, whitening
 
 #: Normal scores are clipped to ± this, and looked up on a grid of so many steps.
 END, STEPS = 6.5, 4096
-#: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left out; nodes,
-#: evenly spaced, of the quadrature that finds them.
+#: Eigen-directions of a Stein kernel of N(0, 1) below this share of the largest are left
+#: out; nodes, evenly spaced, of the quadrature that finds them.
 SMALLEST, NODES = 1e-2, 157
 #: Scores above this are never computed with in single precision.
 HUGE = 1e12
-#: Single functions of z beside the Stein functions: z itself, its surprise, and Legendre polynomials.
+#: Single functions of z beside the Stein functions: z itself, its surprise, and Legendre
+#: polynomials.
 SIMPLE = ("z", "surprise", "shift", "spread", "skew", "tails")
-#: A normal score beyond this is as wrong as can be; squares of its surprise must not overflow.
+#: A normal score beyond this is as wrong as can be; squares of its surprise must not
+#: overflow.
 FARTHEST = 1e9
-#: Several columns of y: landmarks of the kernel on all, draws for its second moment, most directions.
+#: Several columns of y: landmarks of the kernel on all, draws for its second moment, most
+#: directions.
 LANDMARKS, DRAWS, TOGETHER = 64, 2**15, 48
 
 
@@ -72,7 +75,9 @@ class NormalEvidence:
         stein = [_stein_functions(sigma, grid) for sigma in bandwidths]
         bands = [EvidenceBlock(f"bandwidth {sigma:g}", sigma) for sigma in bandwidths]
         sized = zip(bands, (functions.shape[1] for functions in stein), strict=True)
-        blocks = side_by_side([*sized, *((EvidenceBlock(name, kind="simple"), 1) for name in SIMPLE)])
+        blocks = side_by_side(
+            [*sized, *((EvidenceBlock(name, kind="simple"), 1) for name in SIMPLE)]
+        )
         table = np.concatenate([*stein, simple(grid)], axis=1)
         weight = np.exp(-0.5 * grid**2)
         weight /= weight.sum()
@@ -85,12 +90,17 @@ class NormalEvidence:
     @cached_property
     def blocks(self) -> tuple[EvidenceBlock, ...]:
         """Of the table, all columns of y side by side; of pairs of columns, and of all together."""
-        sizes = [(block, self.d_y * (block.columns.stop - block.columns.start)) for block in self.own]
+        sizes = [
+            (block, self.d_y * (block.columns.stop - block.columns.start))
+            for block in self.own
+        ]
         if self.joint is not None:
             after = 1 + [block.name for block in self.own].index("surprise")
             pairs = EvidenceBlock("correlation", kind="simple")
             sizes.insert(after, (pairs, self.d_y * (self.d_y - 1) // 2))
-            sizes.append((EvidenceBlock("all columns together"), self.joint.blocks[-1].columns.stop))
+            sizes.append(
+                (EvidenceBlock("all columns together"), self.joint.blocks[-1].columns.stop)
+            )
         return side_by_side(sizes)
 
     def of(self, u: AnyArray, scores: AnyArray | None = None) -> AnyArray:
@@ -123,9 +133,9 @@ class CensoredEvidence:
 
         ξ = d·f(Λ) − ∫₀^Λ f,
 
-    a martingale in Λ: its mean given x is 0 whenever censoring is independent of the time given x.
-    Without censoring it is the evidence h of the plain test. Of a Stein function h = l' − zl of N(0, 1)
-    H = −l(z)φ(z)/(1 − Φ(z)).
+    a martingale in Λ: its mean given x is 0 whenever censoring is independent of the time
+    given x. Without censoring it is the evidence h of the plain test. Of a Stein function h
+    = l' − zl of N(0, 1) H = −l(z)φ(z)/(1 − Φ(z)).
     """
 
     plain: NormalEvidence  #: h, and where it is looked up.
@@ -150,7 +160,9 @@ class CensoredEvidence:
     def of(self, u: AnyArray, scores: AnyArray) -> AnyArray:
         """Return ξ (n, q) of normal scores u (n, 1); scores: residual, event, entry, (n, 3)."""
         event = scores[:, 1:2] > 0
-        return np.where(event, self.plain.of(u), self.expected(u)) - self.expected(scores[:, 2:])
+        return np.where(event, self.plain.of(u), self.expected(u)) - self.expected(
+            scores[:, 2:]
+        )
 
     def expected(self, u: AnyArray) -> AnyArray:
         return replace(self.plain, table=self.later).of(u)
@@ -161,11 +173,16 @@ def _second(evidence: NormalEvidence, own: FloatArray) -> FloatArray:
     z, weight = _nodes(evidence.d_y)
     xi = evidence.of(z).astype(np.float64)
     second = (xi * weight[:, None]).T @ xi
-    single = {block.name: np.arange(block.columns.start, block.columns.stop) for block in evidence.own}
+    single = {
+        block.name: np.arange(block.columns.start, block.columns.stop)
+        for block in evidence.own
+    }
     alone = [block for block in evidence.blocks if block.name in single]
     place = np.concatenate([np.arange(b.columns.start, b.columns.stop) for b in alone])
     column = np.concatenate([np.tile(single[b.name], evidence.d_y) for b in alone])
-    of_y = np.concatenate([np.repeat(np.arange(evidence.d_y), len(single[b.name])) for b in alone])
+    of_y = np.concatenate(
+        [np.repeat(np.arange(evidence.d_y), len(single[b.name])) for b in alone]
+    )
     same = of_y[:, None] == of_y
     second[np.ix_(place, place)] = np.where(same, own[np.ix_(column, column)], 0.0)
     return second
@@ -174,7 +191,9 @@ def _second(evidence: NormalEvidence, own: FloatArray) -> FloatArray:
 def _nodes(d_y: int) -> tuple[FloatArray, FloatArray]:
     """Return points and weights for means over N(0, I): a grid, or a fixed set of draws."""
     if d_y > 3:
-        rng = np.random.default_rng(d_y)  # a fixed one: this is a table, not a draw of the user's
+        rng = np.random.default_rng(
+            d_y
+        )  # a fixed one: this is a table, not a draw of the user's
         half = rng.standard_normal((DRAWS, d_y))
         return np.concatenate([half, -half]), np.full(2 * DRAWS, 0.5 / DRAWS)
     axis = np.linspace(-6.0, 6.0, 61 if d_y == 2 else 25)
@@ -186,7 +205,8 @@ def _nodes(d_y: int) -> tuple[FloatArray, FloatArray]:
 def _stein_functions(sigma: float, at: FloatArray) -> FloatArray:
     """Return the eigen-features of the Stein kernel of N(0, 1) at a bandwidth, (len(at), r).
 
-    They are √λ_k e_k(t) for h = Σ_k λ_k e_k e_k, E[e_k] = 0 and E[e_k e_l] = δ_kl under N(0, 1).
+    They are √λ_k e_k(t) for h = Σ_k λ_k e_k e_k, E[e_k] = 0 and E[e_k e_l] = δ_kl under
+    N(0, 1).
     """
     node = np.linspace(-END, END, NODES)
     root = np.exp(-0.25 * node**2)
@@ -252,7 +272,11 @@ class Functions:
     def of(self, u: FloatArray, scores: FloatArray) -> AnyArray:
         """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r')."""
         sigma, rank = self.kernel.sigma, self.white.shape[1]
-        kind = self.white.dtype if float(np.abs(scores).max(initial=0.0)) < HUGE else np.float64
+        kind = (
+            self.white.dtype
+            if float(np.abs(scores).max(initial=0.0)) < HUGE
+            else np.float64
+        )
         near = sqdist(u, self.points, sigma)
         if type(self.kernel) is Gaussian:
             value = np.multiply(near, -0.5, dtype=kind, casting="same_kind")
@@ -260,8 +284,8 @@ class Functions:
         else:
             value, slope, _ = (part.astype(kind) for part in self.kernel.profile(near))
             slope = -2.0 * slope
-        # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with v_c of
-        # columns, so that one product has them all.
+        # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with
+        # v_c of columns, so that one product has them all.
         apart = ((u - self.points.mean(axis=0)) / sigma**2).astype(kind)
         columns = ((self.points - self.points.mean(axis=0)) / sigma**2).astype(kind)
         whites = [self.white, *(c[:, None] * self.white for c in columns.T)]
@@ -272,7 +296,10 @@ class Functions:
         if slope is value:
             out += (scores - apart)[:, :, None] * bent
         else:
-            out += scores[:, :, None] * (value @ self.white)[:, None] - apart[:, :, None] * bent
+            out += (
+                scores[:, :, None] * (value @ self.white)[:, None]
+                - apart[:, :, None] * bent
+            )
         return np.asarray(out.reshape(len(u), -1))
 
 
@@ -299,7 +326,8 @@ class SteinEvidence:
     ) -> SteinEvidence:
         """Choose landmarks among rows u, scores (n, d_y).
 
-        With `single` they are computed in single precision, without directions too weak for it.
+        With `single` they are computed in single precision, without directions too weak for
+        it.
         """
         parts, size = [], np.square(scores).sum(axis=1)
         check_overflow(size)
@@ -307,9 +335,13 @@ class SteinEvidence:
         for kernel in kernels:
             # What is left of l counts as much as the Stein operator makes of it.
             weight = size / unit + u.shape[1] / (kernel.sigma**2 * unit)
-            chosen, _ = choose_pivots(kernel, u, rng, tolerance=precision, cap=cap, weight=weight)
+            chosen, _ = choose_pivots(
+                kernel, u, rng, tolerance=precision, cap=cap, weight=weight
+            )
             points = u[chosen]
-            parts.append(Functions(kernel, points, whitening(kernel(points, points), single=single)))
+            parts.append(
+                Functions(kernel, points, whitening(kernel(points, points), single=single))
+            )
         return cls(u.shape[1], tuple(parts))
 
     @property
@@ -343,8 +375,11 @@ class CellEvidence:
     def of(self, u: AnyArray, scores: AnyArray) -> FloatArray:
         """Return the centred features of residuals `scores` (n, cells); u plays no part."""
         residuals = np.asarray(scores)
-        return np.concatenate([kernel.features(residuals) for kernel in self.kernels], axis=1)
+        return np.concatenate(
+            [kernel.features(residuals) for kernel in self.kernels], axis=1
+        )
 
 
-#: `of` returns ξ (n, q) of rows u, scores (n, d_y); `blocks` says which columns belong together.
+#: `of` returns ξ (n, q) of rows u, scores (n, d_y); `blocks` says which columns belong
+#: together.
 Evidence: TypeAlias = NormalEvidence | CensoredEvidence | SteinEvidence | CellEvidence

@@ -1,8 +1,8 @@
 """Features F of x in named blocks: k(x, x') ≈ F(x)·F(x'), or functions for themselves.
 
-A kernel is seen through landmark rows S, k ≈ k(·, S) k(S, S)⁻¹ k(S, ·), chosen by randomly pivoted
-Cholesky: each block of pivots is drawn with probability proportional to what is left of the diagonal
-(Chen, Epperly, Tropp and Webber).
+A kernel is seen through landmark rows S, k ≈ k(·, S) k(S, S)⁻¹ k(S, ·), chosen by randomly
+pivoted Cholesky: each block of pivots is drawn with probability proportional to what is
+left of the diagonal (Chen, Epperly, Tropp and Webber).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from condgof.sample import XUnits
 BLOCK = 24
 #: A pivot below this share of its own diagonal entry is numerically a copy of others.
 SMALLEST_PIVOT = 1e-10
-#: Directions below this share of the largest are left out in single precision: W multiplies rounding.
+#: Directions below this share of the largest are left out in single precision: W multiplies
+#: rounding.
 SINGLE = 1e-6
 #: A function of one normal score is looked up on a grid of ± this, in so many steps.
 END, STEPS = 4.5, 1024
-#: The bandwidth on a single column, in normal scores, and the largest number of its features; more
-#: columns than so many have a line and a parabola each, and no more.
+#: The bandwidth on a single column, in normal scores, and the largest number of its
+#: features; more columns than so many have a line and a parabola each, and no more.
 COLUMN_BANDWIDTH, COLUMN_RANK, MOST_RICH = 0.5, 8, 64
 #: Waves on a single column, in half periods over all ranks: long and short ones.
 WAVES = ((3, 4), (5, 6, 7, 8))
@@ -82,7 +83,9 @@ def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
     return order, np.tril(factor[order][:, : len(order)])
 
 
-def whitening(matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False) -> AnyArray:
+def whitening(
+    matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False
+) -> AnyArray:
     """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest."""
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
     kept = values > (max(smallest, SINGLE) if single else smallest) * values[-1]
@@ -99,14 +102,19 @@ class Maker:
     #: What a result says of each block, and how many features it has.
     labels: tuple[Any, ...]
     sizes: tuple[int, ...]
-    #: What the raw columns of each block are multiplied by, (·, size); without, they are the features.
+    #: What the raw columns of each block are multiplied by, (·, size); without, they are
+    #: the features.
     whites: tuple[AnyArray, ...] = ()
     #: What is taken off the columns, which are then in single precision.
     centre: SingleArray | None = None
-    residual: float = 0.0  #: Share of the trace of the (narrowest) kernel that landmarks leave.
+    residual: float = (
+        0.0  #: Share of the trace of the (narrowest) kernel that landmarks leave.
+    )
 
     @classmethod
-    def single(cls, family: str, columns: Callable[[FloatArray], AnyArray], labels: Any) -> Maker:
+    def single(
+        cls, family: str, columns: Callable[[FloatArray], AnyArray], labels: Any
+    ) -> Maker:
         labels = tuple(labels)
         return cls(family, columns, labels, (1,) * len(labels))
 
@@ -170,7 +178,10 @@ class Features:
         """Turn raw columns (n, ·) into features (n, R); linear, so that sums may be turned too."""
         if not any(maker.whites for maker in self.makers):
             return raw
-        made = [raw[:, some] if white is None else raw[:, some] @ white for some, _, white in self.parts]
+        made = [
+            raw[:, some] if white is None else raw[:, some] @ white
+            for some, _, white in self.parts
+        ]
         return np.concatenate(made, axis=1)
 
     def of(self, x: FloatArray) -> AnyArray:
@@ -183,7 +194,9 @@ class Features:
 
 
 def ones() -> Maker:
-    return Maker.single("constant", lambda x: np.ones((len(x), 1), dtype=np.float32), [None])
+    return Maker.single(
+        "constant", lambda x: np.ones((len(x), 1), dtype=np.float32), [None]
+    )
 
 
 def nystrom(
@@ -219,7 +232,8 @@ def scales(
 ) -> Maker:
     """See a kernel at multiples of its Gaussian bandwidths through one set of landmarks, in singles.
 
-    They are chosen among rows x (n, d_x) for the narrowest, and the features are centred on these.
+    They are chosen among rows x (n, d_x) for the narrowest, and the features are centred on
+    these.
     """
     if not any(type(factor.kernel) is Gaussian for factor in kernel.factors):
         multiples = (1.0,)
@@ -232,8 +246,13 @@ def scales(
     points = x[chosen]
     own = np.split(_at_multiples(kernel, multiples, points, points), len(multiples), axis=1)
     whites = tuple(whitening(k.astype(np.float64), single=True) for k in own)
-    columns, sizes = partial(_at_multiples, kernel, multiples, points), [w.shape[1] for w in whites]
-    return Maker("x", columns, tuple(multiples), tuple(sizes), whites, residual=left).centred(x)
+    columns, sizes = (
+        partial(_at_multiples, kernel, multiples, points),
+        [w.shape[1] for w in whites],
+    )
+    return Maker(
+        "x", columns, tuple(multiples), tuple(sizes), whites, residual=left
+    ).centred(x)
 
 
 def single_locations(kernel: CovariateKernel, multiple: float, points: FloatArray) -> Maker:
@@ -277,7 +296,8 @@ def marginals(columns: list[int], x: FloatArray) -> Maker:
 def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
     """Return functions of one normal score on a grid, and the sizes of their blocks.
 
-    A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and waves over the ranks.
+    A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and waves
+    over the ranks.
     """
     grid, nodes = np.linspace(-END, END, STEPS + 1), np.linspace(-END, END, 181)
     root = np.exp(-0.25 * nodes**2)
@@ -297,7 +317,9 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
 def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
     """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
     labels = zip(map(int, columns), map(float, values), strict=True)
-    made = Maker.single("categories", lambda x: (x[:, columns] == values).astype(np.float32), labels)
+    made = Maker.single(
+        "categories", lambda x: (x[:, columns] == values).astype(np.float32), labels
+    )
     return replace(made, centre=shares.astype(np.float32))
 
 
@@ -308,9 +330,15 @@ def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
     some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
     first, second = first[some], second[some]
     labels = zip(map(int, first), map(int, second), strict=True)
-    return Maker.single("pairs", lambda rows: rows[:, first] * rows[:, second], labels).centred(x)
+    return Maker.single(
+        "pairs", lambda rows: rows[:, first] * rows[:, second], labels
+    ).centred(x)
 
 
 def ranked(maker: Maker, units: XUnits | None) -> Maker:
     """Return a maker for x in other units than it takes."""
-    return maker if units is None else replace(maker, columns=lambda x: maker.columns(units.apply(x)))
+    return (
+        maker
+        if units is None
+        else replace(maker, columns=lambda x: maker.columns(units.apply(x)))
+    )

@@ -1,12 +1,14 @@
 """The Stein matrix H_ij = k(x_i, x_j) h_p(i, j) of a sample, never built: swept tile by tile.
 
-Paper, Proposition 2, for l(y, y') = φ(t), t = ‖y − y'‖²/σ², with d = y − y' and the scores s, s':
+Paper, Proposition 2, for l(y, y') = φ(t), t = ‖y − y'‖²/σ², with d = y − y' and the scores
+s, s':
 
     h = φ·s·s' + (2φ'/σ²)·((s' − s)·d − d_y) − (4/σ²)·t·φ''
 
-For a Gaussian l this is φ times the product of two thin matrices, and a Gaussian k joins φ in one
-exponential. A sweep visits only the upper half, for the statistic and every draw together; tiles and
-strips of them are added up in order, so that the number of threads does not matter.
+For a Gaussian l this is φ times the product of two thin matrices, and a Gaussian k joins φ
+in one exponential. A sweep visits only the upper half, for the statistic and every draw
+together; tiles and strips of them are added up in order, so that the number of threads does
+not matter.
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ import numpy as np
 from condgof._typing import FloatArray, IntArray
 from condgof.engine import Engine
 from condgof.errors import check_overflow
-from condgof.kernels import CovariateKernel, FiniteLocations, Gaussian, Gram, OnColumns, Radial
+from condgof.kernels import (
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    Gram,
+    OnColumns,
+    Radial,
+)
 from condgof.kernels._kernel import direct_sqdist, product_is_exact
 
 RowIndex: TypeAlias = slice | IntArray
@@ -37,7 +46,8 @@ class SteinOperator:
     """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite."""
 
     kernel_y: Radial
-    #: Covariates, (n, d_x); responses, centred, and scores, both in bandwidths of y, (n, d_y).
+    #: Covariates, (n, d_x); responses, centred, and scores, both in bandwidths of y, (n,
+    #: d_y).
     x: FloatArray
     y: FloatArray
     scores: FloatArray
@@ -47,12 +57,15 @@ class SteinOperator:
     #: What is exponentiated; and h/φ of a Gaussian l, or (s' − s)·d of others.
     exponent: Sides
     bracket: Sides
-    #: Squared norms of what is compared and of y; they decide whether products are exact enough, (n,).
+    #: Squared norms of what is compared and of y; they decide whether products are exact
+    #: enough, (n,).
     norms: FloatArray
     y_norms: FloatArray
 
     @classmethod
-    @np.errstate(over="ignore", invalid="ignore")  # `check_overflow` looks at what comes of them
+    @np.errstate(
+        over="ignore", invalid="ignore"
+    )  # `check_overflow` looks at what comes of them
     def of(
         cls,
         x: FloatArray,
@@ -71,15 +84,25 @@ class SteinOperator:
             compared, others = kernel_x.joined(x)
         y, scores = (y - np.median(y, axis=0)) / sigma, scores * sigma
         z = np.concatenate([compared, y], axis=1) if gaussian else compared
-        norms, y_norms, cross = (z * z).sum(axis=1), (y * y).sum(axis=1), (scores * y).sum(axis=1)
+        norms, y_norms, cross = (
+            (z * z).sum(axis=1),
+            (y * y).sum(axis=1),
+            (scores * y).sum(axis=1),
+        )
         if gaussian:
-            # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with
-            # c = s·y − ‖y‖² + d_y/2. Both sides share 1/σ², which the column of ones must carry too.
-            thin, added = np.column_stack([scores - y, y]), cross - y_norms + 0.5 * y.shape[1]
+            # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with c =
+            # s·y − ‖y‖² + d_y/2. Both sides share 1/σ², which the column of ones must carry
+            # too.
+            thin, added = (
+                np.column_stack([scores - y, y]),
+                cross - y_norms + 0.5 * y.shape[1],
+            )
             left, right = _sides(thin, thin, added)
             bracket = left / sigma, right / sigma
         else:  # y·s' + s·y' − s·y − s'·y'
-            bracket = _sides(np.column_stack([y, scores]), np.column_stack([scores, y]), -cross)
+            bracket = _sides(
+                np.column_stack([y, scores]), np.column_stack([scores, y]), -cross
+            )
         pairs = _sides(z, z, -0.5 * norms), bracket, norms, y_norms
         return cls(kernel_y, x, y, scores, features, others, *pairs)
 
@@ -100,9 +123,14 @@ class SteinOperator:
     def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
         """Return a block; of rows many bandwidths from the centre, by differences, not by products."""
         (y, v), (s, w), squares, norms = (
-            (both[rows], both[columns]) for both in (self.y, self.scores, self.y_norms, self.norms)
+            (both[rows], both[columns])
+            for both in (self.y, self.scores, self.y_norms, self.norms)
         )
-        d_y, sigma, gaussian = y.shape[1], self.kernel_y.sigma, type(self.kernel_y) is Gaussian
+        d_y, sigma, gaussian = (
+            y.shape[1],
+            self.kernel_y.sigma,
+            type(self.kernel_y) is Gaussian,
+        )
         near = product_is_exact(*norms) and product_is_exact(*squares)
         (left, right), t = self.exponent, None
         if near:
@@ -141,7 +169,9 @@ def _sides(left: FloatArray, right: FloatArray, added: FloatArray) -> Sides:
     """Return thin matrices whose product is left_i·right_j + added_i + added_j."""
     ones = np.ones(len(added))
     # The right side by columns: BLAS rounds by how its operands lie in memory.
-    return np.column_stack([left, added, ones]), np.asfortranarray(np.column_stack([right, ones, added]))
+    return np.column_stack([left, added, ones]), np.asfortranarray(
+        np.column_stack([right, ones, added])
+    )
 
 
 #: A symmetric matrix over pairs of rows, given block by block.
@@ -179,7 +209,8 @@ def sweep(
 ) -> tuple[float, FloatArray]:
     """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep.
 
-    With `single`, products of a tile with weights are made in single precision and added up in double.
+    With `single`, products of a tile with weights are made in single precision and added up
+    in double.
     """
     n, (size, threads) = operator.n, tiles_of(operator.n, m, memory)
     size, kind = tile or size, np.float32 if single else np.float64
@@ -194,9 +225,14 @@ def sweep(
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
                 others = weights(left, left + block.shape[1])
-                block, others = block.astype(kind, copy=False), others.astype(kind, copy=False)
+                block, others = (
+                    block.astype(kind, copy=False),
+                    others.astype(kind, copy=False),
+                )
                 for i in range(0, len(others), short):
-                    products += np.matmul(block[:, i : i + short], others[i : i + short], out=product)
+                    products += np.matmul(
+                        block[:, i : i + short], others[i : i + short], out=product
+                    )
             return total, np.einsum("ij,ij->j", own, products)
 
     total, forms = 0.0, np.zeros(m)
@@ -213,14 +249,20 @@ def _tiles(
     """Yield tiles of rows from `start` on, with the columns that they begin at, less the diagonal."""
     n = operator.n
     for left in lefts:
-        block = operator.block(slice(start, min(start + size, n)), slice(left, min(left + size, n)))
+        block = operator.block(
+            slice(start, min(start + size, n)), slice(left, min(left + size, n))
+        )
         if left == start:
             np.fill_diagonal(block, 0.0)
         yield left, block
 
 
 def matmul(
-    operator: PairMatrix, values: FloatArray, *, engine: Engine, memory: int = DEFAULT_MEMORY
+    operator: PairMatrix,
+    values: FloatArray,
+    *,
+    engine: Engine,
+    memory: int = DEFAULT_MEMORY,
 ) -> FloatArray:
     """Multiply the off-diagonal Stein matrix with a matrix, (n, n) @ (n, m); all of it is visited."""
     (size, threads), n = tiles_of(operator.n, values.shape[1], memory), operator.n
@@ -228,7 +270,9 @@ def matmul(
 
     def strip(start: int) -> FloatArray:
         product = np.zeros((min(start + size, n) - start, values.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):  # the product is checked at the end
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # the product is checked at the end
             for left, block in _tiles(operator, start, starts, size):
                 product += block @ values[left : left + size]
         return product

@@ -1,7 +1,8 @@
 """The sum G = Fᵀξ over all rows, wherever they are, piece by piece, and its squares in blocks.
 
-With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i ‖F_i‖²‖ξ_i‖²: the
-off-diagonal sum of a Stein matrix whose two sides are factored each on its own.
+With features F of x and evidence ξ of y, Σ_{i≠j} (F_i·F_j)(ξ_i·ξ_j) = ‖Fᵀξ‖² − Σ_i
+‖F_i‖²‖ξ_i‖²: the off-diagonal sum of a Stein matrix whose two sides are factored each on
+its own.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ class Piece:
         """Return some of the rows, or all in another order, from a global number on."""
         x, y, scores = self.x[rows], self.y[rows], self.scores[rows]
         keep = None if self.keep is None else self.keep[rows]
-        outcomes = None if self.outcomes is None else self.outcomes.take(np.arange(self.total)[rows])
+        outcomes = (
+            None
+            if self.outcomes is None
+            else self.outcomes.take(np.arange(self.total)[rows])
+        )
         return Piece(x, y, scores, outcomes, start, keep)
 
     def pieces(self) -> Iterator[Piece]:
@@ -63,8 +68,12 @@ class Piece:
     def spans(self, size: int) -> Spans:
         """Cut spans of whole pieces that are not too large to be sent."""
         width = self.x.shape[1] + self.y.shape[1] + self.scores.shape[1]
-        cuts = even_cuts(self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE))
-        return Piece.pieces, [partial(self.take, slice(*cut), cut[0]) for cut in pairwise(cuts)]
+        cuts = even_cuts(
+            self.total, min(size, max(1, MAX_SENT // (8 * width * PIECE)) * PIECE)
+        )
+        return Piece.pieces, [
+            partial(self.take, slice(*cut), cut[0]) for cut in pairwise(cuts)
+        ]
 
 
 #: What turns what a worker gets into pieces, and what makes that for each span of rows.
@@ -88,7 +97,9 @@ class Rows(Protocol):
 def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
     """Draw a uniform number for each row from `start` to `stop`, however rows are cut into pieces."""
     blocks = range(start // PIECE, (stop - 1) // PIECE + 1)
-    made = np.concatenate([seed.stream(Use.ROWS, *key, block).random(PIECE) for block in blocks])
+    made = np.concatenate(
+        [seed.stream(Use.ROWS, *key, block).random(PIECE) for block in blocks]
+    )
     return made[start - blocks[0] * PIECE : stop - blocks[0] * PIECE]
 
 
@@ -97,12 +108,13 @@ def even_cuts(total: int, size: int) -> Sequence[int]:
 
 
 T = TypeVar("T")
-#: A span is at most this many pieces (262,144 rows): what a worker has to do again when one dies.
+#: A span is at most this many pieces (262,144 rows): what a worker has to do again when one
+#: dies.
 MAX_SPAN = 64
 #: FᵀF of more rows than this comes from so many, drawn at random.
 GRAM_ROWS = 2**15
-#: Beyond this many rows sums over units are made in single precision, where no value is above, of so
-#: many rows at a time.
+#: Beyond this many rows sums over units are made in single precision, where no value is
+#: above, of so many rows at a time.
 MANY, SINGLE, SHORT = 50_000, 1e12, 512
 #: The number of the unit of all rows.
 ALL = -1
@@ -136,7 +148,10 @@ class Plan:
     def cuts(self) -> tuple[PanelColumns, ...]:
         cuts = []
         for panel in self.panels:
-            x, y = self.features.blocks[panel.features], self.evidence.blocks[panel.evidence]
+            x, y = (
+                self.features.blocks[panel.features],
+                self.evidence.blocks[panel.evidence],
+            )
             of_x, of_y = (slice(s[0].columns.start, s[-1].columns.stop) for s in (x, y))
             cuts.append(PanelColumns(of_x, of_y, _indicator(x), _indicator(y)))
         return tuple(cuts)
@@ -144,7 +159,9 @@ class Plan:
     @cached_property
     def statistics(self) -> tuple[tuple[FeatureBlock, EvidenceBlock], ...]:
         x, y = self.features.blocks, self.evidence.blocks
-        return tuple((f, e) for p in self.panels for f in x[p.features] for e in y[p.evidence])
+        return tuple(
+            (f, e) for p in self.panels for f in x[p.features] for e in y[p.evidence]
+        )
 
     def which(self, *families: str) -> IntArray:
         """Return the numbers of the statistics of some families of features."""
@@ -163,18 +180,25 @@ class Plan:
     def own(self, sizes: AnyArray, evidence: AnyArray) -> FloatArray:
         """Return Σ_i ‖F_i‖²‖ξ_i‖² of each statistic, from squares of all rows."""
         many = evidence.reshape(len(evidence), -1, evidence.shape[-1])
-        products = (sizes.T @ many.reshape(len(many), -1)).reshape(sizes.shape[1], *many.shape[1:])
+        products = (sizes.T @ many.reshape(len(many), -1)).reshape(
+            sizes.shape[1], *many.shape[1:]
+        )
         own = self.by_panel(products.transpose(1, 0, 2))
         return own if evidence.ndim == 3 else np.asarray(own[0])
 
     def by_panel(self, products: AnyArray) -> FloatArray:
         """Return the products of blocks (m, features, evidence) that are statistics, (m, K)."""
-        parts = [products[:, p.features, p.evidence].reshape(len(products), -1) for p in self.panels]
+        parts = [
+            products[:, p.features, p.evidence].reshape(len(products), -1)
+            for p in self.panels
+        ]
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
     def sizes(self, features: AnyArray) -> AnyArray:
         """Return ‖F_i‖² within each block of features, (n, blocks)."""
-        return np.asarray(np.square(features) @ _indicator(self.features.blocks).astype(features.dtype))
+        return np.asarray(
+            np.square(features) @ _indicator(self.features.blocks).astype(features.dtype)
+        )
 
     def evidence_squares(self, xi: AnyArray) -> AnyArray:
         """Return ‖ξ_i‖² within each block of evidence, (..., blocks), of evidence (..., q)."""
@@ -182,7 +206,9 @@ class Plan:
 
     def held(self, rows: Rows) -> Iterator[AnyArray]:
         """Return F (n, R) and ξ (n, q) of rows that fit into memory."""
-        made = [(self.features.of(piece.x), _evidence(self, piece)) for piece in rows.pieces()]
+        made = [
+            (self.features.of(piece.x), _evidence(self, piece)) for piece in rows.pieces()
+        ]
         return (np.concatenate(parts) for parts in zip(*made, strict=True))
 
 
@@ -208,7 +234,8 @@ def gather(
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
     """Return Fᵀξ of each panel (R_p, q_p), FᵀF (R, R), scaled up from some rows, and the largest.
 
-    Raw columns are turned into features at the end. Of the `largest` values of y at most so many stay.
+    Raw columns are turned into features at the end. Of the `largest` values of y at most so
+    many stay.
     """
     share = min(1.0, GRAM_ROWS / n)
 
@@ -216,11 +243,17 @@ def gather(
         raw = some = plan.features.raw(piece.x)
         if share < 1.0:
             some = raw[row_uniforms(seed, piece.start, piece.stop, 0) < share]
-        # In double precision: how rows are cut must not show in its root, from which draws are made.
+        # In double precision: how rows are cut must not show in its root, from which draws
+        # are made.
         some = some.astype(np.float64)
         counted = np.array(float(len(some)))
         y = piece.y if piece.keep is None else piece.y[piece.keep]
-        return [*_products(plan, raw, _evidence(plan, piece)), some.T @ some, counted, largest(y)]
+        return [
+            *_products(plan, raw, _evidence(plan, piece)),
+            some.T @ some,
+            counted,
+            largest(y),
+        ]
 
     def join(one: list[FloatArray], other: list[FloatArray]) -> list[FloatArray]:
         top = np.sort(np.concatenate([one[-1], other[-1]]))[::-1][:most]
@@ -239,7 +272,9 @@ def _products(plan: Plan, raw: AnyArray, xi: AnyArray) -> list[FloatArray]:
     products = []
     for cut in plan.cuts:
         x, parts = cut.x, plan.features.parts
-        needed = [own for own, made, _ in parts if made.start < x.stop and x.start < made.stop]
+        needed = [
+            own for own, made, _ in parts if made.start < x.stop and x.start < made.stop
+        ]
         some = slice(needed[0].start, needed[-1].stop)
         out = np.zeros((raw.shape[1], cut.y.stop - cut.y.start))
         out[some] = raw[:, some].T @ xi[:, cut.y]
@@ -265,7 +300,8 @@ class Unit(NamedTuple):
     rows: slice | IntArray
     #: Rows of each of several units, which are numbered from `number` on.
     length: int | None = None
-    #: What features of rows are multiplied by, (rows,), in sums over the unit and not in the totals.
+    #: What features of rows are multiplied by, (rows,), in sums over the unit and not in
+    #: the totals.
     signs: AnyArray | None = None
     #: What rows have in place of their own evidence, there too.
     evidence: AnyArray | None = None
@@ -278,8 +314,11 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
     def task(piece: Piece) -> dict[int, list[AnyArray]]:
         features, xi = plan.features.of(piece.x), _evidence(plan, piece)
         sizes, squares = plan.sizes(features), plan.evidence_squares(xi)
-        # Sums over a unit are kept in single precision; they may be made in it, if it can hold them.
-        single = rows.total > MANY and max(xi.max(initial=0.0), -xi.min(initial=0.0)) < SINGLE
+        # Sums over a unit are kept in single precision; they may be made in it, if it can
+        # hold them.
+        single = (
+            rows.total > MANY and max(xi.max(initial=0.0), -xi.min(initial=0.0)) < SINGLE
+        )
         kind = np.float32 if single else np.float64
         thin, whole = features.astype(kind, copy=False), xi.astype(kind, copy=False)
         kept = np.ones(piece.total) if piece.keep is None else piece.keep.astype(np.float64)
@@ -289,9 +328,15 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
 
         # Of few rows at a time, and those added up in double precision.
         parts = products(thin, whole, SHORT if single else PIECE)
-        made: list[dict[int, list[AnyArray]]] = [{ALL: [p.sum(axis=0, dtype=np.float64) for p in parts]}]
+        made: list[dict[int, list[AnyArray]]] = [
+            {ALL: [p.sum(axis=0, dtype=np.float64) for p in parts]}
+        ]
         for unit in units_of(piece):
-            some, own_xi, own_squares = thin[unit.rows], whole[unit.rows], squares[unit.rows]
+            some, own_xi, own_squares = (
+                thin[unit.rows],
+                whole[unit.rows],
+                squares[unit.rows],
+            )
             if unit.evidence is not None:
                 own_xi = unit.evidence.astype(kind, copy=False)
                 own_squares = plan.evidence_squares(unit.evidence)
@@ -306,7 +351,9 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
 
     units = reduce_over(rows, engine, task, _by_unit)
     totals, count = units.pop(ALL), 1 + max(units)
-    largest = max((float(np.abs(v).max()) for one in units.values() for v in one[:-2]), default=0.0)
+    largest = max(
+        (float(np.abs(v).max()) for one in units.values() for v in one[:-2]), default=0.0
+    )
     kind = np.float32 if largest <= np.finfo(np.float32).max / 2**20 else np.float64
     sums: list[AnyArray] = [np.zeros((count, *one.shape), dtype=kind) for one in totals]
     own, counts = np.zeros((count, len(plan.statistics))), np.zeros(count)
@@ -323,7 +370,9 @@ def _in_turn(a: AnyArray, b: AnyArray, length: int) -> AnyArray:
     whole = len(a) - len(a) % length
     first, second = (v[:whole].reshape(-1, length, v.shape[1]) for v in (a, b))
     sums = first.transpose(0, 2, 1) @ second
-    return sums if whole == len(a) else np.concatenate([sums, (a[whole:].T @ b[whole:])[None]])
+    return (
+        sums if whole == len(a) else np.concatenate([sums, (a[whole:].T @ b[whole:])[None]])
+    )
 
 
 def _by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyArray]]:
@@ -336,7 +385,9 @@ def _by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyAr
 
 def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
     """Add lists of arrays up, in their order."""
-    return reduce(lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts)
+    return reduce(
+        lambda one, other: [a + b for a, b in zip(one, other, strict=True)], parts
+    )
 
 
 def span_of(total: int) -> int:
@@ -345,11 +396,15 @@ def span_of(total: int) -> int:
 
 
 def reduce_over(
-    rows: Rows, engine: Engine, task: Callable[[Piece], T], merge: Callable[[Iterable[T]], T]
+    rows: Rows,
+    engine: Engine,
+    task: Callable[[Piece], T],
+    merge: Callable[[Iterable[T]], T],
 ) -> T:
     """Apply a task to every piece of the rows and merge what it returns, in one fixed order.
 
-    A cluster gets whole spans, which a worker reads, computes on and merges: only sums travel back.
+    A cluster gets whole spans, which a worker reads, computes on and merges: only sums
+    travel back.
     """
 
     def of_piece(piece: Piece) -> T:
@@ -359,7 +414,9 @@ def reduce_over(
     count = span_of(rows.total)
     if not engine.remote:
         values = engine.map(of_piece, rows.pieces())
-        return merge(merge(islice(values, count)) for _ in range(0, rows.total, count * PIECE))
+        return merge(
+            merge(islice(values, count)) for _ in range(0, rows.total, count * PIECE)
+        )
     read, spans = rows.spans(count * PIECE)
 
     def of_span(part: object) -> T:

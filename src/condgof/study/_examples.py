@@ -15,7 +15,8 @@ from condgof.sample import RngLike, Seed
 from condgof.study._problems import problem
 from condgof.study._run import draw_trial
 
-#: Section 5, figure 2: the problems (panels) and their sample sizes; hgm-far is that of the code.
+#: Section 5, figure 2: the problems (panels) and their sample sizes; hgm-far is that of the
+#: code.
 PAPER_SIZES = {
     "lgm": (200, 300, 400, 500),
     "hgm": (300, 700, 1100, 1500),
@@ -78,7 +79,10 @@ def illustrate(name: str, *, n: int = 1000, rng: RngLike = 0) -> Illustration:
     margin = 0.1 * np.ptp(x)
     grid = np.linspace(x.min() - margin, x.max() + margin, 300)
     criterion = power_criterion(model, x, y, at=grid, rng=seed)
-    p, r = ((mean[:, 0], std[:, 0]) for mean, std in (case.p(grid).mean_std(), case.r(grid).mean_std()))
+    p, r = (
+        (mean[:, 0], std[:, 0])
+        for mean, std in (case.p(grid).mean_std(), case.r(grid).mean_std())
+    )
     return Illustration(name, case.title, x[:, 0], y[:, 0], grid, criterion, p, r)
 
 
@@ -105,11 +109,15 @@ def engel_study() -> tuple[FloatArray, FloatArray, dict[str, Normal]]:
     """Fit two lines by maximum likelihood on even rows; return the other rows, (117,) each, and them."""
     income, food = load_engel()
     shapes = {"constant spread": lambda x: np.ones(len(x)), "growing spread": lambda x: x}
-    models = {name: _fit_line(income[::2], food[::2], shape) for name, shape in shapes.items()}
+    models = {
+        name: _fit_line(income[::2], food[::2], shape) for name, shape in shapes.items()
+    }
     return income[1::2], food[1::2], models
 
 
-def _fit_line(x: FloatArray, y: FloatArray, shape: Callable[[FloatArray], FloatArray]) -> Normal:
+def _fit_line(
+    x: FloatArray, y: FloatArray, shape: Callable[[FloatArray], FloatArray]
+) -> Normal:
     """Fit N(a + b·x, (c·shape(x))²): weighted least squares is the maximum likelihood here."""
     w = 1.0 / shape(x)
     design = np.column_stack([np.ones(len(x)), x]) * w[:, None]

@@ -46,13 +46,15 @@ class Reference:
             value: Any = _import(module_name)
         except (Exception, SystemExit) as error:  # users' modules fail in their own ways
             raise InputError(
-                f"{self.path!r} cannot be imported: {type(error).__name__}: {error}. The module must be "
-                "installed, or be in the folder you are in."
+                f"{self.path!r} cannot be imported: {type(error).__name__}: {error}. The"
+                " module must be installed, or be in the folder you are in."
             ) from error
         for part in attribute.split("."):
             if not hasattr(value, part):
                 names = [name for name in vars(value) if not name.startswith("_")]
-                raise InputError(f"{module_name} has no {part!r}.{did_you_mean(part, names)}")
+                raise InputError(
+                    f"{module_name} has no {part!r}.{did_you_mean(part, names)}"
+                )
             value = getattr(value, part)
         return value
 
@@ -67,7 +69,9 @@ class Reference:
         except CondgofError:
             raise
         except Exception as error:
-            raise InputError(f"{self.path!r} failed: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"{self.path!r} failed: {type(error).__name__}: {error}"
+            ) from error
 
 
 def _import(name: str) -> Any:
@@ -94,9 +98,15 @@ METHODS: dict[str, tuple[Method, str]] = {
     "adaptive": (tests.adaptive, "adaptive"),
     "kcsd": (tests.kcsd, "KCSD"),
     "fscd-opt": (partial(tests.fscd, locations="optimize", n_locations=5), "FSCD-opt, J=5"),
-    "fscd-opt-1": (partial(tests.fscd, locations="optimize", n_locations=1), "FSCD-opt, J=1"),
+    "fscd-opt-1": (
+        partial(tests.fscd, locations="optimize", n_locations=1),
+        "FSCD-opt, J=1",
+    ),
     "fscd-rand": (partial(tests.fscd, locations="random", n_locations=5), "FSCD-rand, J=5"),
-    "fscd-rand-1": (partial(tests.fscd, locations="random", n_locations=1), "FSCD-rand, J=1"),
+    "fscd-rand-1": (
+        partial(tests.fscd, locations="random", n_locations=1),
+        "FSCD-rand, J=1",
+    ),
     "mmd": (tests.mmd, "MMD"),
     "zheng": (tests.zheng, "Zheng"),
     "zheng-wild": (partial(tests.zheng, null="wild"), "Zheng, signs"),
@@ -105,7 +115,11 @@ METHODS: dict[str, tuple[Method, str]] = {
 
 def listed(given: object) -> list[Any]:
     """Return the entries of a sequence, or the one thing that was given in its place."""
-    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    return (
+        [given]
+        if isinstance(given, str) or not isinstance(given, Iterable)
+        else list(given)
+    )
 
 
 def as_methods(methods: object) -> dict[str, Method | Reference]:
@@ -114,7 +128,9 @@ def as_methods(methods: object) -> dict[str, Method | Reference]:
     for value in () if isinstance(methods, Mapping) else listed(methods):
         name = value if isinstance(value, str) else getattr(value, "__name__", "<lambda>")
         if name == "<lambda>":
-            raise InputTypeError("A method without a name: pass methods as {name: callable}.")
+            raise InputTypeError(
+                "A method without a name: pass methods as {name: callable}."
+            )
         if name in named:
             raise InputError(f"The method {name!r} is there twice.")
         named[name] = value
@@ -134,7 +150,9 @@ def _method(value: Any) -> Method | Reference:
             raise unknown("method", value, METHODS, OWN)
         return METHODS[value][0]
     if not callable(value):
-        raise InputTypeError(f"A method must be a name or callable, got {type(value).__name__}.")
+        raise InputTypeError(
+            f"A method must be a name or callable, got {type(value).__name__}."
+        )
     return value  # type: ignore[no-any-return]
 
 
@@ -147,7 +165,9 @@ def definition(method: Method | Reference) -> str:
     if isinstance(method, Reference):
         return method.path
     if isinstance(method, partial):
-        options = ", ".join(f"{key}={value!r}" for key, value in sorted(method.keywords.items()))
+        options = ", ".join(
+            f"{key}={value!r}" for key, value in sorted(method.keywords.items())
+        )
         return f"{definition(method.func)}({options})"
     kind = method if hasattr(method, "__qualname__") else type(method)
     return f"{kind.__module__}.{kind.__qualname__}"

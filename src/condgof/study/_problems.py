@@ -137,7 +137,13 @@ def grades(slope: float) -> Model:
 
 
 def _problem(
-    name: str, title: str, p: ModelLike, r: Any = None, d_x: int = 1, d_y: int = 1, draw_x: Any = None
+    name: str,
+    title: str,
+    p: ModelLike,
+    r: Any = None,
+    d_x: int = 1,
+    d_y: int = 1,
+    draw_x: Any = None,
 ) -> Problem:
     """Return a problem, with Gaussian x unless drawn otherwise; the model is true unless r is given."""
     return Problem(name, title, p, r or p, draw_x or gaussian_x(d_x), d_x, d_y, r is None)
@@ -147,7 +153,9 @@ def _paper() -> list[Problem]:
     """The paper's power problems, and those that illustrate its power criterion."""
     line, plane = m.Normal(mean=first, std=1.0), m.Normal(mean=row_sum, std=1.0)
     linear = m.Normal(mean=lambda x: x @ np.arange(1.0, 6.0), std=1.0)
-    hgm, far = (m.Normal(mean=row_sum, std=bump(centre, 10.0, 0.8)) for centre in (2.0 / 3.0, 1.5))
+    hgm, far = (
+        m.Normal(mean=row_sum, std=bump(centre, 10.0, 0.8)) for centre in (2.0 / 3.0, 1.5)
+    )
     qgm = m.Normal(mean=lambda x: first(x) + 1.0, std=1.0)
     bent = m.Normal(mean=lambda x: 0.1 * first(x) ** 2 + first(x) + 1.0, std=1.0)
     half = m.Normal(mean=lambda x: first(x) / 2.0, std=1.0)
@@ -163,7 +171,9 @@ def _paper() -> list[Problem]:
         _problem("slope-1d", "Wrong slope", half, line),
         _problem("qgm-1d", "Quadratic, Gaussian x", square_p, square_r, draw_x=aside),
         _problem("hgm-1d", "Heteroscedastic", spread, line),
-        _problem("qgm-1d-uniform", "Quadratic, uniform x", square_p, square_r, draw_x=between),
+        _problem(
+            "qgm-1d-uniform", "Quadratic, uniform x", square_p, square_r, draw_x=between
+        ),
     ]
 
 
@@ -181,7 +191,9 @@ def _continuous() -> list[Problem]:
     skewed = m.Gamma(shape=4.0, scale=0.5, loc=lambda x: first(x) - 2.0)
     heavy = m.StudentT(df=4.0, loc=first, scale=np.sqrt(0.5))
     apart = m.Normal(mean=np.asarray, std=1.0)
-    signed = m.Normal(mean=np.asarray, cov=covariance(lambda x: 0.6 * np.tanh(2.0 * x[:, 0])))
+    signed = m.Normal(
+        mean=np.asarray, cov=covariance(lambda x: 0.6 * np.tanh(2.0 * x[:, 0]))
+    )
     true_pair = m.Normal(
         mean=lambda x: np.column_stack([x[:, 0], x[:, 0] - x[:, 1]]),
         cov=covariance(scale=lambda x: np.exp(0.3 * x[:, 1])),
@@ -213,7 +225,9 @@ def _closed_forms() -> list[Problem]:
     inverse = m.InverseGaussian(mean=scale, shape=2.0)
     gamma, wrong = m.Gamma(shape=2.0, scale=scale), m.Gamma(shape=2.6, scale=scale)
     return [
-        _problem("true-gamma-low", "True Gamma, shape 0.7", m.Gamma(shape=0.7, scale=scale)),
+        _problem(
+            "true-gamma-low", "True Gamma, shape 0.7", m.Gamma(shape=0.7, scale=scale)
+        ),
         _problem("true-gamma", "True Gamma, shape 2", gamma),
         _problem("true-exponential", "True Exponential", m.Exponential(scale=scale)),
         _problem("true-beta", "True Beta", m.Beta(a=0.5, b=half)),
@@ -228,10 +242,18 @@ def _closed_forms() -> list[Problem]:
 def _discrete() -> list[Problem]:
     """Classes, ordered categories and counts."""
     mean, share = growing(3.0), m.Binomial(trials=10, p=logistic)
-    small, large = m.NegativeBinomial(growing(0.4), 1.0), m.NegativeBinomial(growing(200.0), 0.3)
+    small, large = (
+        m.NegativeBinomial(growing(0.4), 1.0),
+        m.NegativeBinomial(growing(200.0), 0.3),
+    )
     poisson = m.Poisson(mean=mean)
     ratio = from_log_prob(lambda y, x: poisson(x).log_prob(y), support="counts")
-    three, ten, sure_of_3, sure_of_10 = softmax(3), softmax(10), softmax(3, 0.7), softmax(10, 0.7)
+    three, ten, sure_of_3, sure_of_10 = (
+        softmax(3),
+        softmax(10),
+        softmax(3, 0.7),
+        softmax(10, 0.7),
+    )
     spread = m.NegativeBinomial(mean, lambda x: 1.0 / mean(x))  # variance = 2·mean
     return [
         _problem("true-softmax-2", "True softmax, 2 classes", softmax(2), d_x=2),
@@ -243,11 +265,34 @@ def _discrete() -> list[Problem]:
         _problem("true-nb-large", "True negative binomial, large", large),
         _problem("true-binomial", "True binomial", share),
         # Known by its log-probability alone: the difference Stein operator.
-        Problem("true-count-ratio", "True counts, ratios", ratio, poisson, gaussian_x(1), 1, 1, True),
-        _problem("softmax-overconfident-3", "Over-confident softmax, 3 classes", sure_of_3, three, 2),
-        _problem("softmax-overconfident-10", "Over-confident softmax, 10 classes", sure_of_10, ten, 2),
+        Problem(
+            "true-count-ratio",
+            "True counts, ratios",
+            ratio,
+            poisson,
+            gaussian_x(1),
+            1,
+            1,
+            True,
+        ),
+        _problem(
+            "softmax-overconfident-3",
+            "Over-confident softmax, 3 classes",
+            sure_of_3,
+            three,
+            2,
+        ),
+        _problem(
+            "softmax-overconfident-10",
+            "Over-confident softmax, 10 classes",
+            sure_of_10,
+            ten,
+            2,
+        ),
         _problem("poisson-overdispersed", "Over-dispersed counts", poisson, spread),
-        _problem("grades-flat", "Ordered categories, wrong slope", grades(0.6), grades(1.0)),
+        _problem(
+            "grades-flat", "Ordered categories, wrong slope", grades(0.6), grades(1.0)
+        ),
     ]
 
 
@@ -260,13 +305,14 @@ def problem(name: str) -> Problem:
     Parameters
     ----------
     name : str
-        One of `PROBLEMS`. ``lgm``, ``hgm``, ``hgm-far`` (c = 1.5·1) and ``qgm`` are the paper's power
-        problems; ``slope-1d``, ``qgm-1d``, ``hgm-1d`` and ``qgm-1d-uniform`` illustrate its power
-        criterion. Names that begin with ``true-`` are true models: of y on the line, on part of it, of
-        two columns (``true-pair``), of classes, ordered categories and counts. The others are wrong in
-        ways that the paper does not look at: noise, correlation, mixture weights, irrelevant x, a shape;
-        with a discrete y ``softmax-overconfident-3`` and ``-10`` (logits over 0.7),
-        ``poisson-overdispersed`` (variance = 2·mean) and ``grades-flat``.
+        One of `PROBLEMS`. ``lgm``, ``hgm``, ``hgm-far`` (c = 1.5·1) and ``qgm`` are the
+        paper's power problems; ``slope-1d``, ``qgm-1d``, ``hgm-1d`` and ``qgm-1d-uniform``
+        illustrate its power criterion. Names that begin with ``true-`` are true models: of
+        y on the line, on part of it, of two columns (``true-pair``), of classes, ordered
+        categories and counts. The others are wrong in ways that the paper does not look at:
+        noise, correlation, mixture weights, irrelevant x, a shape; with a discrete y
+        ``softmax-overconfident-3`` and ``-10`` (logits over 0.7), ``poisson-overdispersed``
+        (variance = 2·mean) and ``grades-flat``.
 
     Examples
     --------
@@ -308,9 +354,15 @@ class MisfitProblem:
         y = np.asarray(law.sample(rng), dtype=np.float64).reshape(n, -1)
         if self.h0:
             return model, x, y
-        mean, std = (np.asarray(part, dtype=np.float64).reshape(n, -1) for part in law.mean_std())
+        mean, std = (
+            np.asarray(part, dtype=np.float64).reshape(n, -1) for part in law.mean_std()
+        )
         away = y - mean
-        return model, x, mean + (away + self.size * std if self.misfit == "shift" else away * self.size)
+        return (
+            model,
+            x,
+            mean + (away + self.size * std if self.misfit == "shift" else away * self.size),
+        )
 
 
 def misfit_of(
@@ -323,14 +375,16 @@ def misfit_of(
     Parameters
     ----------
     model : law, model or anything `as_model` takes
-        It must be able to `sample`, and have `mean_std` for a misfit; ``(mean, std)`` of rows will do.
+        It must be able to `sample`, and have `mean_std` for a misfit; ``(mean, std)`` of
+        rows will do.
     x : array_like or frame of shape (n,) or (n, d_x)
         The user's own x.
     misfit : {"shift", "scale"}
-        ``shift``: y is `size` model standard deviations too high. ``scale``: the spread is `size` times
-        the model's.
+        ``shift``: y is `size` model standard deviations too high. ``scale``: the spread is
+        `size` times the model's.
     size : float
-        How large; 0 (or a ratio of 1) leaves the model true, which shows the level of a test.
+        How large; 0 (or a ratio of 1) leaves the model true, which shows the level of a
+        test.
     name : str, optional
         The problem's name, such as ``shift=0.2`` unless given.
 
@@ -344,7 +398,9 @@ def misfit_of(
     """
     if misfit not in MISFITS:
         raise unknown("misfit", misfit, MISFITS)
-    least, wanted = (0.0, "above 0, a ratio of spreads") if misfit == "scale" else (-np.inf, "a number")
+    least, wanted = (
+        (0.0, "above 0, a ratio of spreads") if misfit == "scale" else (-np.inf, "a number")
+    )
     size = check_number(size, "size", wanted, lambda value: least < value < np.inf)
     x = x if hasattr(x, "columns") else np.asarray(x)
     none, words = MISFITS[misfit]
@@ -357,9 +413,10 @@ def misfit_of(
     lacking = [ability for ability in needed if not law.can(ability)]
     if lacking := lacking + ["continuous y"] * (law.discrete and not case.h0):
         raise UnsupportedModelError(
-            f"{law.name} has no {' and no '.join(lacking)}: y is drawn from the model, and "
-            "a misfit is measured in its standard deviations. Give the model a distribution, such as "
-            "condgof.models.Normal or the predictions (mean, std), or pass a size without misfit."
+            f"{law.name} has no {' and no '.join(lacking)}: y is drawn from the model, and"
+            " a misfit is measured in its standard deviations. Give the model a"
+            " distribution, such as condgof.models.Normal or the predictions (mean, std),"
+            " or pass a size without misfit."
         )
     return case
 

@@ -33,7 +33,8 @@ from condgof.study._study import Outcome, Study, Topic, Trial
 
 TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
 FORMAT = 2
-#: The p-value of a model that observations outside its support refute: the smallest of 1,000 draws.
+#: The p-value of a model that observations outside its support refute: the smallest of
+#: 1,000 draws.
 REFUTED = 1.0 / 1001
 
 
@@ -43,12 +44,15 @@ class InUseError(errors.CondgofError, OSError):
 
 def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
     """Return the random stream that belongs to some coordinates and to no others."""
-    # A hash rather than a sum or a list of numbers: names may be anything, and streams must not meet.
+    # A hash rather than a sum or a list of numbers: names may be anything, and streams must
+    # not meet.
     digest = hashlib.sha256(json.dumps([seed, *coordinates]).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
-def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) -> tuple[Any, Any, Any]:
+def draw_trial(
+    problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0
+) -> tuple[Any, Any, Any]:
     """Return model, x and y that a study tests in one trial, whatever the method.
 
     Parameters
@@ -70,7 +74,9 @@ def draw_trial(problem: str | Problem, n: int, trial: int, *, rng: RngLike = 0) 
     return case.trial(n, stream(seed, "sample", case.name, n, trial))  # type: ignore[no-any-return]
 
 
-def run_trial(seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any], at: Trial) -> Outcome:
+def run_trial(
+    seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any], at: Trial
+) -> Outcome:
     """Run one trial, of problems and methods that may be references; what goes wrong is its outcome."""
     pvalue = statistic = failed = note = None
     start = time.perf_counter()
@@ -93,7 +99,9 @@ def run_trial(seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any]
 def _numbers(result: object) -> tuple[float, float | None]:
     """Read p-value and statistic of a result, which a user's method may have made."""
     if not hasattr(result, "pvalue"):
-        raise InputTypeError(f"A method must return a GofResult, this one gave {type(result).__name__}.")
+        raise InputTypeError(
+            f"A method must return a GofResult, this one gave {type(result).__name__}."
+        )
     pvalue = float(result.pvalue)
     if not 0.0 <= pvalue <= 1.0:
         raise InputError(f"A p-value must be between 0 and 1, this method gave {pvalue}.")
@@ -114,25 +122,28 @@ def run_study(
 ) -> Study:
     """Measure how often tests reject models: their level where the model is true, their power elsewhere.
 
-    All tests see the same samples: trial i of a problem at a size is one sample, whatever else is in the
-    study. Adding problems, sizes, methods or trials never changes a number that was there before.
+    All tests see the same samples: trial i of a problem at a size is one sample, whatever
+    else is in the study. Adding problems, sizes, methods or trials never changes a number
+    that was there before.
 
     Parameters
     ----------
     problems : str, Problem, or sequence of them
-        Names as for `problem`, addresses ``module:attr`` of your own `Problem` (or of a function that
-        returns one), or objects: a `Problem`, or a model's misfit from `misfit_of`.
+        Names as for `problem`, addresses ``module:attr`` of your own `Problem` (or of a
+        function that returns one), or objects: a `Problem`, or a model's misfit from
+        `misfit_of`.
     methods : str, callable, sequence of them, or mapping of str to callable
-        ``adaptive``, ``kcsd``, ``fscd-opt`` and ``fscd-rand`` (5 locations), ``fscd-opt-1`` and
-        ``fscd-rand-1`` (one), ``mmd``, ``zheng``, ``zheng-wild``, addresses ``module:attr``, or
-        callables ``(model, x, y, *, rng, engine) → GofResult``.
+        ``adaptive``, ``kcsd``, ``fscd-opt`` and ``fscd-rand`` (5 locations), ``fscd-opt-1``
+        and ``fscd-rand-1`` (one), ``mmd``, ``zheng``, ``zheng-wild``, addresses
+        ``module:attr``, or callables ``(model, x, y, *, rng, engine) → GofResult``.
     n : int, sequence of int, or mapping of a problem's name to them
         Sample sizes.
     trials : int
         Samples of each problem and size.
     out : path, optional
-        A folder for the tables, and for each trial when it is finished: a study that was stopped (or
-        killed) goes on where it was. Trials that ended in an error are not kept, but tried again.
+        A folder for the tables, and for each trial when it is finished: a study that was
+        stopped (or killed) goes on where it was. Trials that ended in an error are not
+        kept, but tried again.
     alpha : float
         Level at which p-values count as rejections.
     rng : int, numpy.random.Generator or None
@@ -152,7 +163,9 @@ def run_study(
     tests = as_methods(methods)
     cases = as_problems(problems)
     loaded = {name: _load(source) for name, source in cases.items()}
-    topics = tuple(Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items())
+    topics = tuple(
+        Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items()
+    )
     sizes = _sizes(n, list(cases))
     trials = check_count(trials, "trials", kind=InputTypeError)
     seed, alpha = Seed.of(rng).value, check_alpha(alpha)
@@ -162,17 +175,27 @@ def run_study(
     options |= {f"problem {name!r}": fingerprint(case) for name, case in loaded.items()}
     options |= {f"method {name!r}": definition(test) for name, test in tests.items()}
     with open_store(folder, options) as (outcomes, file):
-        # Trial by trial and not cell by cell: the time left can be told, and what is there when a
-        # study is stopped is a smaller study.
-        cells = [(name, size, method) for name in cases for size in sizes[name] for method in tests]
+        # Trial by trial and not cell by cell: the time left can be told, and what is there
+        # when a study is stopped is a smaller study.
+        cells = [
+            (name, size, method)
+            for name in cases
+            for size in sizes[name]
+            for method in tests
+        ]
         wanted = [Trial(*cell, trial) for trial in range(trials) for cell in cells]
         missing = [at for at in wanted if at not in outcomes]
-        results = workers.completed(partial(run_trial, seed, cases, tests), missing) if missing else ()
+        results = (
+            workers.completed(partial(run_trial, seed, cases, tests), missing)
+            if missing
+            else ()
+        )
         for _, outcome in with_progress(results, len(missing), "trials"):
             outcomes[outcome.at] = outcome
             if file is not None and outcome.error is None:
                 file.write(to_line(outcome))
-                file.flush()  # now it is with the operating system, and a kill cannot undo it
+                # now it is with the operating system, and a kill cannot undo it
+                file.flush()
         asked = {at: outcomes[at] for at in wanted}
         study = Study(topics, sizes, tuple(tests), trials, alpha, seed, asked)
         if folder is not None:
@@ -187,11 +210,14 @@ def as_problems(problems: object) -> dict[str, Any]:
         case = _load(source)
         if not all(hasattr(case, name) for name in ("name", "title", "h0", "trial")):
             raise InputTypeError(
-                f"A problem must be a name, module:attr, Problem or misfit, got {type(case).__name__}"
+                "A problem must be a name, module:attr, Problem or misfit, got"
+                f" {type(case).__name__}"
                 + (f" at {given!r}." if isinstance(given, str) else ".")
             )
         if case.name in cases:
-            raise InputError(f"Two problems are named {case.name!r}. Give each a name of its own.")
+            raise InputError(
+                f"Two problems are named {case.name!r}. Give each a name of its own."
+            )
         cases[case.name] = source
     if not cases:
         raise InputError(f"No problem was given. There are: {', '.join(PROBLEMS)}{OWN}.")
@@ -210,14 +236,17 @@ def fingerprint(case: Any) -> str:
         model, x, y = draw_trial(case, 16, 0)
     except Exception as error:
         raise InputError(
-            f"No sample can be drawn from the problem {case.name!r}: {type(error).__name__}: {error}"
+            f"No sample can be drawn from the problem {case.name!r}:"
+            f" {type(error).__name__}: {error}"
         ) from error
     digest, parts = hashlib.sha256(), [x, y]
     with suppress(Exception):  # not all models have scores, and not all tests need them
         parts.append(model(x).score(y))
     for part in parts:  # eight digits of each number: they are the same on any machine
         values = np.asarray(part).ravel().tolist()
-        digest.update(repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode())
+        digest.update(
+            repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode()
+        )
     return digest.hexdigest()[:16]
 
 
@@ -227,7 +256,9 @@ def _sizes(n: object, names: list[str]) -> dict[str, tuple[int, ...]]:
         raise InputError(f"n has no sizes for {', '.join(lacking)}.")
     sizes = {}
     for name in names:
-        counts = {check_count(size, "n", kind=InputTypeError) for size in listed(given[name])}
+        counts = {
+            check_count(size, "n", kind=InputTypeError) for size in listed(given[name])
+        }
         if not counts:
             raise InputError("No sample size was given.")
         sizes[name] = tuple(sorted(counts))
@@ -240,8 +271,9 @@ def open_store(
 ) -> Iterator[tuple[dict[Trial, Outcome], BinaryIO | None]]:
     """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
 
-    Yields the outcomes that are there, and the file for further ones. `options` are what results depend
-    on, by name: those that are remembered must agree, and new ones are added.
+    Yields the outcomes that are there, and the file for further ones. `options` are what
+    results depend on, by name: those that are remembered must agree, and new ones are
+    added.
     """
     if folder is None:
         yield {}, None
@@ -267,8 +299,8 @@ def locked(folder: Path) -> Iterator[None]:
                 told = f"{folder} is in use by another process. Wait for it to end"
                 raise InUseError(f"{told}, or use another folder.") from error
             raise InputError(
-                f"{folder} cannot be locked ({error.strerror}), and two processes must not write "
-                "there at once. Use a folder on a disk of this machine."
+                f"{folder} cannot be locked ({error.strerror}), and two processes must not"
+                " write there at once. Use a folder on a disk of this machine."
             ) from error
         yield
 
@@ -284,9 +316,15 @@ def _lock(descriptor: int) -> None:
 
 def to_line(outcome: Outcome) -> bytes:
     note = {} if outcome.note is None else {"note": outcome.note}
-    row = {**outcome.at._asdict(), "pvalue": outcome.pvalue, "statistic": outcome.statistic, **note}
+    row = {
+        **outcome.at._asdict(),
+        "pvalue": outcome.pvalue,
+        "statistic": outcome.statistic,
+        **note,
+    }
     row["seconds"] = round(outcome.seconds, 6)
-    # Unicode stays readable; a line separator inside a string is escaped, so a line is a line.
+    # Unicode stays readable; a line separator inside a string is escaped, so a line is a
+    # line.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -298,7 +336,9 @@ def from_line(line: bytes) -> Outcome:
         raise ValueError("no coordinates")
     if not 0.0 <= row["pvalue"] <= 1.0:
         raise ValueError("not a p-value")
-    return Outcome(at, row["pvalue"], row["statistic"], row["seconds"], note=row.get("note"))
+    return Outcome(
+        at, row["pvalue"], row["statistic"], row["seconds"], note=row.get("note")
+    )
 
 
 def _recover(path: Path) -> dict[Trial, Outcome]:
@@ -341,7 +381,9 @@ def _remember(folder: Path, options: dict[str, Any]) -> None:
     if changed := [name for name in known if both[name] != known[name]]:
         told = "; ".join(f"its {n} was {known[n]}, and is {both[n]} now" for n in changed)
         advice = "Go on with its own options, or use another folder"
-        raise errors.StudyError(f"{folder} holds a study whose results would change: {told}. {advice}.")
+        raise errors.StudyError(
+            f"{folder} holds a study whose results would change: {told}. {advice}."
+        )
     if both.keys() != known.keys() or not path.exists():
         temporary = path.with_suffix(".tmp")
         with temporary.open("w", encoding="utf-8") as file:

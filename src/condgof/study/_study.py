@@ -43,7 +43,8 @@ class Outcome:
     statistic: float | None
     seconds: float
     error: str | None = None
-    #: What is special: observations outside the model's support, which refute it without a test.
+    #: What is special: observations outside the model's support, which refute it without a
+    #: test.
     note: str | None = None
 
 
@@ -79,7 +80,9 @@ class Row:
     failed: int
 
     @classmethod
-    def of(cls, at: tuple[str, int, str], pvalues: Sequence[float | None], alpha: float) -> Row:
+    def of(
+        cls, at: tuple[str, int, str], pvalues: Sequence[float | None], alpha: float
+    ) -> Row:
         """Count the rejections among p-values; None stands for a trial that failed."""
         valid = [p for p in pvalues if p is not None]
         rejections = sum(p <= alpha for p in valid)
@@ -122,7 +125,12 @@ class Study(Shown):
 
     def cells(self) -> list[tuple[str, int, str]]:
         """Return (problem, n, method) of all cells, in order."""
-        return [(t.name, n, m) for t in self.topics for n in self.sizes[t.name] for m in self.methods]
+        return [
+            (t.name, n, m)
+            for t in self.topics
+            for n in self.sizes[t.name]
+            for m in self.methods
+        ]
 
     def failures(self) -> list[Outcome]:
         """Return the trials that ended in an error."""
@@ -145,9 +153,13 @@ class Study(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as plain objects, one a cell; what `to_frame` is made of."""
-        # Six digits: what is left of an exact interval after another version of SciPy computed it.
+        # Six digits: what is left of an exact interval after another version of SciPy
+        # computed it.
         return [
-            {name: round(v, 6) if isinstance(v, float) else v for name, v in asdict(row).items()}
+            {
+                name: round(v, 6) if isinstance(v, float) else v
+                for name, v in asdict(row).items()
+            }
             for row in self.table()
         ]
 
@@ -163,8 +175,13 @@ class Study(Shown):
         """Return the table as Markdown, one a problem."""
         blocks = []
         for topic, sizes, lines in self._blocks():
-            head = f"| test | {' | '.join(f'n = {n}' for n in sizes)} |\n{'|---' * (1 + len(sizes))}|"
-            body = [f"| {_markdown(title_of(m))} | {' | '.join(cells)} |" for m, *cells in lines]
+            head = (
+                f"| test | {' | '.join(f'n = {n}' for n in sizes)}"
+                f" |\n{'|---' * (1 + len(sizes))}|"
+            )
+            body = [
+                f"| {_markdown(title_of(m))} | {' | '.join(cells)} |" for m, *cells in lines
+            ]
             blocks.append("\n".join([f"**{_markdown(topic.heading)}**", "", head, *body]))
         return "\n\n".join(blocks)
 
@@ -187,10 +204,17 @@ class Study(Shown):
         rates = {(row.problem, row.n, row.method): str(row) for row in self.table()}
         for topic in self.topics:
             sizes = self.sizes[topic.name]
-            yield topic, sizes, [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods]
+            yield (
+                topic,
+                sizes,
+                [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods],
+            )
 
     def __repr__(self) -> str:
-        counts = f"{len(self.topics)} problems, {len(self.methods)} methods, {self.trials} trials"
+        counts = (
+            f"{len(self.topics)} problems, {len(self.methods)} methods, {self.trials}"
+            " trials"
+        )
         return f"Study({counts}, seed={self.seed})"
 
     @property
