@@ -5,6 +5,7 @@ DEMO := .venv/demo
 LOWEST := .venv/lowest
 BENCH := .venv/bench
 BENCH01 := .venv/bench01
+BENCH02 := .venv/bench02
 SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
 OUT ?= $(if $(filter taxi,$(MAKECMDGOALS)),paper-taxi,demo-output)
 DATA ?= --help
@@ -19,7 +20,7 @@ help:
 	@echo "make fuzz        odd data, options and models for some minutes: a right answer or one CondgofError"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
-	@echo "make bench       speed and memory, against the textbook method and version 0.1"
+	@echo "make bench       speed and memory, against the textbook method and versions 0.1 and 0.2; ONLY=name picks parts"
 	@echo "make docs        the site, in site/: all pages run, all links checked; make docs-serve shows it"
 	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
 
@@ -45,7 +46,7 @@ check: $(TEST)/.installed
 calibrate: $(TEST)/.installed
 	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/measured/calibration.md
 
-bench: $(BENCH)/.installed $(BENCH01)/.installed
+bench: $(BENCH)/.installed $(BENCH01)/.installed $(BENCH02)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
 
 docs: $(TEST)/.installed $(TEST)/.docs
@@ -101,10 +102,17 @@ $(BENCH)/.installed: $(SOURCES)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch,arrow,cli]'
 	@touch $@
 
-# Version 0.1, which times are compared with.
+# Versions 0.1 and 0.2, which times are compared with.
 $(BENCH01)/.installed:
 	$(PYTHON) -m venv $(BENCH01)
 	mkdir -p $(BENCH01)/source
 	git archive 6cd78e5 | tar x -C $(BENCH01)/source
 	$(BENCH01)/bin/python -m pip install --quiet --disable-pip-version-check ./$(BENCH01)/source
+	@touch $@
+
+$(BENCH02)/.installed:
+	$(PYTHON) -m venv $(BENCH02)
+	mkdir -p $(BENCH02)/source
+	git archive 40cbccf | tar x -C $(BENCH02)/source
+	$(BENCH02)/bin/python -m pip install --quiet --disable-pip-version-check ./$(BENCH02)/source
 	@touch $@

@@ -1,13 +1,16 @@
-"""How soon a change is noticed: `cg.monitor` beside ADWIN and PITMonitor on river's FriedmanDrift.
+"""How soon a change is noticed: `cg.monitor` beside ADWIN and PITMonitor.
 
-Gradient boosting with normal noise is fitted to rows before; the function changes 2,000
-rows after. It takes packages that condgof does not: pip install river pitmon scikit-learn
+Streams are river's FriedmanDrift. Gradient boosting with normal noise of one spread is
+fitted to the rows before; the function changes after 2,000 rows that are watched. It takes
+packages that condgof does not: pip install river pitmon scikit-learn
 
-    python benchmarks/drift.py [streams]    # prints the table of docs/monitoring.md: 100,
-    four minutes
+    python benchmarks/drift.py [streams]
+
+prints the table of docs/monitoring.md; its 100 streams take four minutes.
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 from pitmon import PITMonitor
@@ -18,35 +21,53 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import condgof as cg
 
-#: Rows to fit to, to find the spread by, before the change, and after it.
-FIT, SPREAD, BEFORE, AFTER = 5_600, 2_400, 2_000, 2_000
-#: Rows that the change takes: the whole function at once, slowly, and in a part of x.
+#: Rows that the model is fitted to.
+FIT = 5_600
+#: Rows that its residual spread is estimated from.
+SPREAD = 2_400
+#: Rows that are watched before the change.
+BEFORE = 2_000
+#: Rows that are watched after it.
+AFTER = 2_000
+#: Kind of drift → rows that the change takes: of the whole function at once ("gra"), of the
+#: whole function slowly ("gsg"), of the function in a part of x at once ("lea").
 DRIFTS = {"gra": 0, "gsg": 500, "lea": 0}
 
 
-def stream(kind, seed):
-    """Return x, y, predicted means and their spread, of the rows that are watched."""
+class Stream(NamedTuple):
+    """The rows that are watched."""
+
+    x: np.ndarray
+    y: np.ndarray
+    mean: np.ndarray  #: Predicted.
+    spread: float  #: The predicted standard deviation of all rows.
+
+
+def draw_stream(kind, seed):
+    """Draw a stream, fit the model to its first rows, and predict the watched ones."""
     start = FIT + SPREAD
     at = start + BEFORE
+    # Later changes of the same stream, which nobody watches, have to be told to river.
     places = (at, at + 5_000, at + 6_000) if kind == "lea" else (at, at + 5_000)
     data = FriedmanDrift(
         drift_type=kind, position=places, transition_window=DRIFTS[kind], seed=seed
     )
     table = np.array([[*x.values(), y] for x, y in data.take(at + AFTER)])
-    x, y = table[:, :-1], table[:, -1]
-    model = HistGradientBoostingRegressor(max_iter=150, random_state=0).fit(
-        x[:FIT], y[:FIT]
-    )
+    x = table[:, :-1]
+    y = table[:, -1]
+    model = HistGradientBoostingRegressor(max_iter=150, random_state=0)
+    model.fit(x[:FIT], y[:FIT])
     spread = np.std(y[FIT:start] - model.predict(x[FIT:start]))
-    return x[start:], y[start:], model.predict(x[start:]), spread
+    return Stream(x=x[start:], y=y[start:], mean=model.predict(x[start:]), spread=spread)
 
 
-def first(noticed):
+def rows_until_alarm(alarms):
     """Return the number of rows until the first True, or inf."""
-    return next((i for i, seen in enumerate(noticed, start=1) if seen), np.inf)
+    return next((row for row, alarm in enumerate(alarms, start=1) if alarm), np.inf)
 
 
-def adwin(values):
+def adwin_alarms(values):
+    """Yield, for each value, whether ADWIN reports a change."""
     detector = ADWIN()
     for value in values:
         detector.update(value)
@@ -54,16 +75,20 @@ def adwin(values):
 
 
 def trial(kind, seed):
-    x, y, mean, spread = stream(kind, seed)
+    """Return the rows that each detector takes until it reports a change."""
+    x, y, mean, spread = draw_stream(kind, seed)
     m = cg.monitor((mean, np.full(len(y), spread)), rng=seed).update(x, y)
-    alarm, pits = m.state["evidence"]["alarm"], PITMonitor(alpha=0.05, rng=seed)
+    alarm = m.state["evidence"]["alarm"]
+    pit_monitor = PITMonitor(alpha=0.05, rng=seed)
+    pits = norm.cdf((y - mean) / spread)
+    pit_alarms = (pit_monitor.update(float(u)).triggered for u in pits)
     return {
         "`m.changed` (run_length 100,000)": m.changes[0]["rows"] if m.changed else np.inf,
         "`m.alarm` (alpha 0.05)": alarm["rows"] if alarm else np.inf,
-        "PITMonitor of PITs (alpha 0.05)": first(
-            pits.update(float(u)).triggered for u in norm.cdf((y - mean) / spread)
+        "PITMonitor of PITs (alpha 0.05)": rows_until_alarm(pit_alarms),
+        "ADWIN of squared residuals (delta 0.002)": rows_until_alarm(
+            adwin_alarms(np.square(y - mean))
         ),
-        "ADWIN of squared residuals (delta 0.002)": first(adwin(np.square(y - mean))),
     }
 
 
@@ -74,9 +99,9 @@ def main():
         " |\n|---|---|---|---|---|"
     )
     for kind in DRIFTS:
-        found = [trial(kind, seed) for seed in range(streams)]
-        for name in found[0]:
-            times = np.array([each[name] for each in found])
+        trials = [trial(kind, seed) for seed in range(streams)]
+        for name in trials[0]:
+            times = np.array([rows[name] for rows in trials])
             late = times[(times > BEFORE) & np.isfinite(times)] - BEFORE
             delay = f"{np.median(late):.0f}" if len(late) else "–"
             early = (times <= BEFORE).sum()

@@ -26,7 +26,8 @@ def dense_stein(x, y, scores, sigma_x, sigma_y):
 
 def dense_kcsd(x, y, scores, sigma_x, sigma_y, n_boot, seed):
     """KCSD with a dense float32 Stein matrix and one matrix-vector product a draw."""
-    n, h = len(y), dense_stein(x, y, scores, sigma_x, sigma_y)
+    n = len(y)
+    h = dense_stein(x, y, scores, sigma_x, sigma_y)
     statistic = h.sum() / (n - 1)
     rng = np.random.default_rng(seed)
     draws = np.empty(n_boot)
@@ -37,14 +38,14 @@ def dense_kcsd(x, y, scores, sigma_x, sigma_y, n_boot, seed):
 
 
 def dense_compare(x, y, p, q, sigma_x, sigma_y):
-    """The difference of two KCSDs with the plain standard error, from two dense matrices."""
+    """The difference of two KCSDs and its plain standard error, from dense matrices."""
     m = dense_stein(x, y, p, sigma_x, sigma_y) - dense_stein(x, y, q, sigma_x, sigma_y)
     means = m.mean(axis=1)
     return float(means.mean()), 2.0 * float(means.std()) / np.sqrt(len(y))
 
 
 def adam_fscd(x, y, scores, locations, sigma_x, sigma_y, steps=200, rate=0.05):
-    """Maximise the power criterion with Adam and autograd, the Stein matrix rebuilt at each step."""
+    """Maximise the power criterion with Adam; each step rebuilds the Stein matrix."""
     import torch
 
     x, y, s = (torch.tensor(np.asarray(a), dtype=torch.float32) for a in (x, y, scores))

@@ -8,9 +8,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 import condgof  # noqa: E402
 
-# What users call otherwise than the house does.
+# Modules that users know under other names than their paths in the package.
 sys.modules["condgof.fits"] = condgof.fits
-sys.modules["condgof.models.mdn"] = condgof.models.mdn
 
 project = "condgof"
 author = "the condgof developers"
@@ -27,7 +26,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
 ]
-exclude_patterns = ["_ext", "auto_gallery/*.ipynb", "gallery"]
+# dev/archive.md: decisions that no longer hold, for those who work on the code.
+exclude_patterns = ["_ext", "auto_gallery/*.ipynb", "gallery", "dev/archive.md"]
 default_role = "py:obj"
 smartquotes = False  # they would turn --mean and 'feat_*' into what no shell reads
 html_math_renderer = "mathml"

@@ -19,10 +19,19 @@ from playwright.sync_api import sync_playwright
 import condgof as cg
 
 IMAGES = Path(__file__).parent / "images"
-#: Width and height of the screen, and how much of a report is shown.
-SCREENS = {1280: 2300, 390: 2300}
-#: How much of it the README shows: down to the slices.
-TOP = 1540
+#: The report whose top the README shows.
+README_REPORT = "continuous"
+#: Widths of a wide screen and of a phone, in pixels.
+WIDE = 1280
+PHONE = 390
+#: Height of the screen that the page is laid out for, in pixels.
+SCREEN_HEIGHT = 900
+#: How much of a report is shown, in pixels.
+SHOWN_HEIGHT = 2300
+#: How much of a report the README shows, in pixels: down to the slices.
+TOP_HEIGHT = 1540
+#: Colours of a PNG file; more make it larger, and no picture better.
+COLOURS = 128
 
 
 def people(n, rng):
@@ -44,35 +53,36 @@ def people(n, rng):
 
 
 def continuous(rng):
-    """Wages: noisier for doctorates, and higher in the middle of life than a straight line says."""
+    """Wages: noisier for doctorates, and above a straight line in the middle of life."""
     x = people(2000, rng)
     school = x["education"].cat.codes
     line = 60 + 12 * school + 0.4 * (x["age"] - 18)
     middle = x["age"].between(34, 49) & x["married"]
     noise = 14 * np.where(school == 3, 1.7, 0.8) * rng.standard_normal(len(x))
-    return (
-        (line, np.full(len(x), 14.0)),
-        x,
-        pd.Series(line + 9 * middle + noise, name="wage"),
-    )
+    wage = pd.Series(line + 9 * middle + noise, name="wage")
+    return (line, np.full(len(x), 14.0)), x, wage
 
 
 def classes(rng):
-    """A classifier that is too sure of old people."""
+    """A classifier that is overconfident for old people."""
     x = people(2000, rng)
     logits = np.column_stack(
         [0.03 * (x["age"] - 50), np.log(x["distance"]) - 1.5, 0.5 * x["married"]]
     )
     logits += rng.standard_normal(logits.shape)
-    sure = logits * np.where(x["age"] > 60, 2.5, 1.0)[:, None]
-    truth, said = (np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for v in (logits, sure))
+    sharper = np.where(x["age"] > 60, 2.5, 1.0)[:, None]
+    truth = softmax(logits)
+    predicted = softmax(logits * sharper)
     names = np.array(["bus", "car", "train"])
-    y = names[np.minimum((truth.cumsum(axis=1) < rng.random((len(x), 1))).sum(axis=1), 2)]
-    return (
-        cg.probabilities(said, classes=names.tolist()),
-        x,
-        pd.Series(y, name="travels by"),
-    )
+    codes = (truth.cumsum(axis=1) < rng.random((len(x), 1))).sum(axis=1)
+    y = pd.Series(names[np.minimum(codes, 2)], name="travels by")
+    return cg.probabilities(predicted, classes=names.tolist()), x, y
+
+
+def softmax(logits):
+    """Return probabilities, (n, k), of logits, (n, k)."""
+    weights = np.exp(logits)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def counts(rng):
@@ -84,20 +94,39 @@ def counts(rng):
     return cg.models.Poisson(mean=mean), x, pd.Series(y, name="visits")
 
 
-def clip_of(width, height):
-    """Return the top of a page."""
-    return {"x": 0, "y": 0, "width": width, "height": height}
+def photograph(tab, width, height):
+    """Return a picture, PNG, of the top of a page, or of all of it if it is shorter."""
+    whole = tab.evaluate("document.documentElement.scrollHeight")
+    clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole)}
+    return tab.screenshot(clip=clip, full_page=True)
 
 
 def write(name, picture):
     """Write a PNG of few colours."""
     out = io.BytesIO()
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(
-        out, "PNG", optimize=True
-    )
+    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS)
+    image.save(out, "PNG", optimize=True)
     path = IMAGES / f"{name}.png"
     path.write_bytes(out.getvalue())
     sys.stdout.write(f"{path} {len(out.getvalue()) // 1000} kB\n")
+
+
+def write_pictures(browser, page, name):
+    """Write pictures of a report: light and dark, on a wide screen and on a phone."""
+    for theme in ("light", "dark"):
+        for width in (WIDE, PHONE):
+            tab = browser.new_page(
+                viewport={"width": width, "height": SCREEN_HEIGHT}, color_scheme=theme
+            )
+            tab.goto(page.as_uri())
+            if width == WIDE:
+                if name == README_REPORT:
+                    write(f"report-top-{theme}", photograph(tab, width, TOP_HEIGHT))
+                tab.locator(".open").first.click()
+                tab.mouse.move(2, 2)
+            picture = photograph(tab, width, SHOWN_HEIGHT)
+            write(f"report-{name}-{theme}-{width}", picture)
+            tab.close()
 
 
 def main():
@@ -110,26 +139,7 @@ def main():
             model, x, y = make(np.random.default_rng(0))
             page = Path(folder) / f"{make.__name__}.html"
             page.write_text(cg.check(model, x, y, rng=0).to_html(), encoding="utf-8")
-            for theme in ("light", "dark"):
-                for width, height in SCREENS.items():
-                    tab = browser.new_page(
-                        viewport={"width": width, "height": 900}, color_scheme=theme
-                    )
-                    tab.goto(page.as_uri())
-                    if width > 1000 and make is continuous:
-                        write(
-                            f"report-top-{theme}",
-                            tab.screenshot(clip=clip_of(width, TOP), full_page=True),
-                        )
-                    if width > 1000:
-                        tab.locator(".open").first.click()
-                        tab.mouse.move(2, 2)
-                    whole = tab.evaluate("document.documentElement.scrollHeight")
-                    picture = tab.screenshot(
-                        clip=clip_of(width, min(height, whole)), full_page=True
-                    )
-                    write(f"report-{make.__name__}-{theme}-{width}", picture)
-                    tab.close()
+            write_pictures(browser, page, make.__name__)
         browser.close()
 
 

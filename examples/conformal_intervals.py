@@ -23,14 +23,17 @@ def draw(n):
 
 
 def half_width(residuals, coverage):
-    """Return the conformal quantile of absolute residuals of rows that the model was not fitted on."""
+    """Return the conformal quantile of absolute residuals of held-out rows."""
     rank = int(np.ceil((len(residuals) + 1) * coverage))
     return np.sort(np.abs(residuals))[rank - 1]
 
 
-(x, y), (x_cal, y_cal), (x_test, y_test) = draw(4 * n), draw(2 * n), draw(n)
+x, y = draw(4 * n)
+x_cal, y_cal = draw(2 * n)
+x_test, y_test = draw(n)
 forest = RandomForestRegressor(100, min_samples_leaf=20, random_state=0).fit(x, y)
-centre, residuals = forest.predict(x_test), y_cal - forest.predict(x_cal)
+centre = forest.predict(x_test)
+residuals = y_cal - forest.predict(x_cal)
 constant = np.full(len(y_test), half_width(residuals, 0.9))
 
 # The same with residuals divided by a scale that a second forest learns.

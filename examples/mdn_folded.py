@@ -2,19 +2,23 @@
 
 Seen from the side, y goes up, turns back and goes up again, so that at x near 0.5 there are
 three branches. A single Gaussian smears over them; a mixture follows. Both are tested on
-new data.
+new data. The network is that of the paper's experiments, docs/paper/mdn.py.
 
     pip install 'condgof[torch]'
     python examples/mdn_folded.py
 """
 
 import os
+import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 
 import condgof as cg
-from condgof.models import mdn
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "paper"))
+from mdn import MDN, fit_mdn
 
 
 def draw(n, rng):
@@ -32,7 +36,7 @@ def main(n, epochs=60):
     new_logit = np.log(new_y / (1 - new_y))
 
     for components in (1, 10):
-        model = mdn.fit_mdn(x, logit, components=components, epochs=epochs, rng=0)
+        model = fit_mdn(x, logit, components=components, epochs=epochs, rng=0)
         result = cg.adaptive(model, new_x, new_logit, n_boot=200, rng=0)
         law = model(new_x)
         fit = law.log_prob(new_logit).mean()
@@ -48,7 +52,7 @@ def main(n, epochs=60):
 
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/folded.safetensors")  # no pickle: numbers and a JSON header
-        again = mdn.MDN.load(f"{folder}/folded.safetensors")
+        again = MDN.load(f"{folder}/folded.safetensors")
     weights, means, _ = again.parts(np.array([0.5]))
     branches = 1 / (1 + np.exp(-means[0, weights[0] > 0.1, 0]))
     print("branches at x = 0.5:", np.sort(branches).round(2))

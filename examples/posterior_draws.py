@@ -1,4 +1,4 @@
-"""Posterior predictive draws, as PyMC, NumPyro or Stan give them: does the model predict the noise?
+"""Posterior predictive draws, as of PyMC, NumPyro or Stan: is the noise predicted?
 
     pip install condgof
 
@@ -13,7 +13,7 @@ import condgof as cg
 
 
 def posterior_predictive(x, y, x_new, draws, rng):
-    """Draw (rows, draws) from the posterior predictive of y = a + b x + N(0, σ²), flat priors."""
+    """Draw (rows, draws) from the posterior predictive of a line with flat priors."""
     X, new = (np.column_stack([np.ones(len(v)), v]) for v in (x, x_new))
     beta, _, _, _ = np.linalg.lstsq(X, y, rcond=None)
     left = len(y) - 2

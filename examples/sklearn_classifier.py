@@ -1,4 +1,4 @@
-"""Is a classifier calibrated? Naive Bayes counts correlated columns twice, and is too sure of itself."""
+"""Is a classifier calibrated? Naive Bayes counts correlated columns twice."""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression

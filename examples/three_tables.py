@@ -1,4 +1,4 @@
-"""Three public tables: what a check says of a usual model, and the same numbers by a line of pandas.
+"""Three public tables: what a check reports, and the same numbers by a line of pandas.
 
     pip install 'condgof[sklearn,statsmodels]'
 
@@ -41,9 +41,10 @@ def halves(table, y):
 def tell(name, report):
     print(f"\n{name}\n{report.words}")
     for part in report.slices:
-        rows = report.frame().query(part.query)
+        frame = report.frame()
+        rows = frame.query(part.query)
         plain = [PLAIN[f.kind](rows, f) for f in part.findings]
-        assert list(rows.index) == list(part.rows)
+        assert list(rows.index) == list(frame.index[part.rows])
         assert np.allclose(plain, [f.estimate for f in part.findings])
         print(f"- {part.words} ({part.n} rows): {part.message}")
         print(f"  pandas: {plain[0]:.4f} on the {len(rows)} rows of .query({part.query!r})")

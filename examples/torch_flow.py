@@ -24,7 +24,7 @@ y = np.sin(2 * x[:, 0]) + 0.5 * np.sinh(
 
 
 class FlowDistribution:
-    """p(y|x): anything with log_prob will do; with transform and base, y can be standardised too."""
+    """p(y|x): log_prob is enough; with transform and base, y can be standardised too."""
 
     def __init__(self, parameters):
         self.m, s, a, self.b = parameters.unbind(-1)

@@ -1,35 +1,51 @@
-"""The slow, obvious versions, written from the paper pair by pair: what the library is held to."""
+"""The slow, obvious versions, written from the paper pair by pair, as a reference."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 
+class KernelValue(NamedTuple):
+    """l(y, z), its gradients, and the trace of its mixed second derivative."""
+
+    value: float
+    by_y: np.ndarray
+    by_z: np.ndarray
+    trace: float
+
+
 def gaussian(y, z, s):
-    """l, its gradients by y and by z, and the trace of its mixed second derivative."""
-    d, r = y - z, float(np.sum((y - z) ** 2))
+    d = y - z
+    r = float(np.sum(d**2))
     value = np.exp(-r / (2 * s**2))
-    return value, -d / s**2 * value, d / s**2 * value, value * (len(y) / s**2 - r / s**4)
+    trace = value * (len(y) / s**2 - r / s**4)
+    return KernelValue(value, -d / s**2 * value, d / s**2 * value, trace)
 
 
 def imq(y, z, s):
-    d, r = y - z, float(np.sum((y - z) ** 2))
+    d = y - z
+    r = float(np.sum(d**2))
     base = 1 + r / s**2
     slope = base**-1.5 / s**2
-    return base**-0.5, -d * slope, d * slope, len(y) * slope - 3 * r / s**4 * base**-2.5
+    trace = len(y) * slope - 3 * r / s**4 * base**-2.5
+    return KernelValue(base**-0.5, -d * slope, d * slope, trace)
 
 
 def matern52(y, z, s):
     """With ρ = √5‖y − z‖/s: gradient −(5/3s²)(1+ρ)e^(−ρ) d, trace by the product rule."""
-    d, r = y - z, float(np.sum((y - z) ** 2))
+    d = y - z
+    r = float(np.sum(d**2))
     rho = np.sqrt(5 * r) / s
     decay = np.exp(-rho)
     slope = 5 / (3 * s**2) * (1 + rho) * decay
     trace = len(y) * slope - 25 / (3 * s**4) * decay * r
-    return (1 + rho + rho**2 / 3) * decay, -d * slope, d * slope, trace
+    return KernelValue((1 + rho + rho**2 / 3) * decay, -d * slope, d * slope, trace)
 
 
 def matern12(y, z, s):
+    """It has no gradient at y = z, and so none at all here."""
     return (np.exp(-np.sqrt(np.sum((y - z) ** 2)) / s),)
 
 
@@ -112,17 +128,26 @@ def finite_set_statistic(y, scores, locations, kernel, s):
 
 
 def mmd2(matrix, first):
-    """The unbiased MMD² of the rows in `first` against the others (Gretton et al. 2012, Lemma 6)."""
-    rows = range(len(matrix))
-    a, b = [i for i in rows if first[i]], [i for i in rows if not first[i]]
+    """The unbiased MMD² of `first` rows and the others (Gretton et al. 2012, Lemma 6)."""
+    a = [i for i in range(len(matrix)) if first[i]]
+    b = [i for i in range(len(matrix)) if not first[i]]
     within_a = sum(matrix[i, j] for i in a for j in a if i != j) / (len(a) * (len(a) - 1))
     within_b = sum(matrix[i, j] for i in b for j in b if i != j) / (len(b) * (len(b) - 1))
     between = sum(matrix[i, j] for i in a for j in b) / (len(a) * len(b))
     return within_a + within_b - 2 * between
 
 
+class Zheng(NamedTuple):
+    """K∘G of Zheng's test, with its A, B and T."""
+
+    matrix: np.ndarray
+    A: float
+    B: float
+    T: float
+
+
 def zheng(x, y, cdf):
-    """K∘G of Zheng's test with its A, B and T, for cdf(value, i), pair by pair."""
+    """Zheng's test for cdf(value, i), pair by pair."""
     n, d_x = x.shape
     h = [np.std(column, ddof=1) * n ** (-1 / (12 * d_x)) for column in x.T]
     d = np.array([[float(y[i] <= y[k]) - cdf(y[k], i) for k in range(n)] for i in range(n)])
@@ -132,30 +157,9 @@ def zheng(x, y, cdf):
             k = np.exp(-0.5 * sum(((x[i, c] - x[j, c]) / h[c]) ** 2 for c in range(d_x)))
             product[i, j] = k * sum(d[i] * d[j]) / n
     off = [product[i, j] for i in range(n) for j in range(n) if i != j]
-    A, B = sum(off) / (n * (n - 1)), 2 * sum(v**2 for v in off) / (n * (n - 1))
-    return product, A, B, n * A / np.sqrt(B)
-
-
-def scale_matrices(x, y, scores, sigma_x, x_scales, y_scales):
-    """H of every pair of a bandwidth on x and one on y: by y, then by x, the widest first."""
-    matrices = []
-    for sigma in sorted(y_scales, reverse=True):
-        h = stein_h(y, scores, gaussian, sigma)
-        matrices += [
-            gram(x, x, gaussian, a * sigma_x) * h for a in sorted(x_scales, reverse=True)
-        ]
-    return matrices
-
-
-def local_matrices(x, y, scores, sigma_x, y_scales, locations):
-    """The matrix of FSCD with J = 1 (without its factor 1/d_y), by bandwidth on y, then by location."""
-    matrices = []
-    for sigma in y_scales:
-        h = stein_h(y, scores, gaussian, sigma)
-        for v in locations:
-            k = gram(x, v[None], gaussian, sigma_x)[:, 0]
-            matrices.append(np.outer(k, k) * h)
-    return matrices
+    A = sum(off) / (n * (n - 1))
+    B = 2 * sum(v**2 for v in off) / (n * (n - 1))
+    return Zheng(matrix=product, A=A, B=B, T=n * A / np.sqrt(B))
 
 
 def off_diagonal_forms(matrix, weights):
@@ -168,48 +172,33 @@ def log_mean_exp(values):
     return float(np.log(np.mean([np.exp(value) for value in values])))
 
 
-def evidence(statistic, draws):
-    """−log(tail probability) of a statistic and of each draw, and the p-value of the statistic.
+class Evidence(NamedTuple):
+    """−log(tail probability) of a statistic and of its draws, and the p-value."""
 
-    The statistic and its draws are treated alike; the largest goes on along an exponential
-    tail.
-    """
-    m, both = len(draws), [statistic, *draws]
+    value: float
+    draws: np.ndarray
+    pvalue: float
+
+
+def evidence(statistic, draws):
+    """Treat the statistic and its draws alike; the largest has an exponential tail."""
+    m = len(draws)
+    both = [statistic, *draws]
     tails = [sum(other >= value for other in both) / (m + 1) for value in both]
     values = [-np.log(tail) for tail in tails]
     largest = int(np.argmax(both))
     others = sorted(both[:largest] + both[largest + 1 :])
     top = others[-max(1, round(0.05 * m)) :]
-    values[largest] += (both[largest] - others[-1]) / (
-        np.mean([value - top[0] for value in top]) or 1.0
-    )
-    return float(values[0]), np.array(values[1:]), tails[0]
-
-
-def family(matrices, signs):
-    """Statistics n·D̂, their draws, each one's p-value, and the evidence of their combination."""
-    n = len(signs)
-    statistics = np.array([n * u_statistic(matrix) for matrix in matrices])
-    draws = np.array([off_diagonal_forms(matrix, signs) for matrix in matrices]) / (n - 1)
-    spread = draws.std(axis=1)
-    combined = log_mean_exp(statistics / spread)
-    combined_draws = [log_mean_exp(column) for column in (draws / spread[:, None]).T]
-    above = (draws >= statistics[:, None]).sum(axis=1)
-    return (
-        statistics,
-        (1 + above) / (draws.shape[1] + 1),
-        evidence(combined, combined_draws),
-    )
+    slope = np.mean([value - top[0] for value in top]) or 1.0
+    values[largest] += (both[largest] - others[-1]) / slope
+    return Evidence(value=float(values[0]), draws=np.array(values[1:]), pvalue=tails[0])
 
 
 def harmonic(parts, shares):
     """log Σ_i w_i/p_i, of statistics and of draws."""
-    value = np.log(
-        sum(share * np.exp(part[0]) for part, share in zip(parts, shares, strict=True))
-    )
-    draws = np.log(
-        sum(share * np.exp(part[1]) for part, share in zip(parts, shares, strict=True))
-    )
+    pairs = list(zip(parts, shares, strict=True))
+    value = np.log(sum(share * np.exp(part.value) for part, share in pairs))
+    draws = np.log(sum(share * np.exp(part.draws) for part, share in pairs))
     return float(value), draws
 
 
@@ -223,24 +212,28 @@ def centred_h(gram_of_cells, probabilities, cells):
     h = np.empty((n, n))
     for i in range(n):
         for j in range(n):
-            p, q, a, b = probabilities[i], probabilities[j], cells[i], cells[j]
-            h[i, j] = (
-                gram_of_cells[a, b]
-                - sum(p[c] * gram_of_cells[c, b] for c in range(len(p)))
-                - sum(q[c] * gram_of_cells[a, c] for c in range(len(q)))
-                + sum(
-                    p[c] * q[d] * gram_of_cells[c, d]
-                    for c in range(len(p))
-                    for d in range(len(q))
-                )
-            )
+            p = probabilities[i]
+            q = probabilities[j]
+            a = cells[i]
+            b = cells[j]
+            mean_first = sum(p[c] * gram_of_cells[c, b] for c in range(len(p)))
+            mean_second = sum(q[c] * gram_of_cells[a, c] for c in range(len(q)))
+            mean_both = p @ gram_of_cells @ q
+            h[i, j] = gram_of_cells[a, b] - mean_first - mean_second + mean_both
     return h
 
 
+class DifferenceOfModels(NamedTuple):
+    value: float  #: The difference of the discrepancies of two models.
+    error: float  #: Its standard error.
+    z: float  #: The statistic, corrected for skewness.
+    discrepancies: tuple[float, float]
+
+
 def difference(p, q):
-    """Compare two models from their Stein matrices (n, n): the difference of their discrepancies, its
-    standard error, the statistic corrected for skewness, and both discrepancies."""
-    n, m = len(p), p - q
+    """Compare two models by their Stein matrices (n, n)."""
+    n = len(p)
+    m = p - q
     np.fill_diagonal(m, 0.0)
     value = u_statistic(m)
     g = m.sum(axis=1) / (n - 1) - value
@@ -248,22 +241,28 @@ def difference(p, q):
     rest = m - g[:, None] - g - value
     np.fill_diagonal(rest, 0.0)
     unit = (n * variance / 4) ** 1.5 * np.sqrt(n)
-    cube, cross = (g**3).mean() / unit, g @ rest @ g / (n * (n - 1)) / unit
+    cube = (g**3).mean() / unit
+    cross = g @ rest @ g / (n * (n - 1)) / unit
     t = value / np.sqrt(variance)
-    a, b = (2 * cube + 3 * cross) / 6, (cube + 3 * cross) / 6
-    z = t + a * t**2 + a**2 * t**3 / 3 + b
-    return value, np.sqrt(variance), z, (u_statistic(p), u_statistic(q))
+    a = (2 * cube + 3 * cross) / 6
+    b = (cube + 3 * cross) / 6
+    return DifferenceOfModels(
+        value=value,
+        error=np.sqrt(variance),
+        z=t + a * t**2 + a**2 * t**3 / 3 + b,
+        discrepancies=(u_statistic(p), u_statistic(q)),
+    )
 
 
 def kaplan_meier(y, event):
-    """Times in order and the Kaplan-Meier estimate of P(T <= t) there; ties: events first."""
+    """Times in order, and the Kaplan-Meier estimate of P(T <= t); ties: events first."""
     order = np.lexsort((1 - event, y))
     risk = np.arange(len(y), 0, -1)
     return y[order], 1.0 - np.cumprod(1.0 - event[order] / risk)
 
 
 def kolmogorov_censored(cdf, sample, y, event, rng, draws=200):
-    """CondKolmY of gofreg under random censoring, for a model without free parameters: its p-value.
+    """The p-value of gofreg's CondKolmY under random censoring, no free parameters.
 
     The statistic is sqrt(n)*sup_t |F_KM(t) - mean_i F(t|x_i)| over the observed times; the
     null is a parametric bootstrap with times of the model and censoring times of the
@@ -272,16 +271,20 @@ def kolmogorov_censored(cdf, sample, y, event, rng, draws=200):
     n = len(y)
 
     def statistic(y, event):
-        at, share = kaplan_meier(y, event)
-        says = cdf(at).mean(axis=0)
-        before = np.append(0.0, share[:-1])
-        return np.sqrt(n) * max(np.abs(share - says).max(), np.abs(before - says).max())
+        times, estimate = kaplan_meier(y, event)
+        predicted = cdf(times).mean(axis=0)
+        before = np.append(0.0, estimate[:-1])
+        at_steps = np.abs(estimate - predicted).max()
+        before_steps = np.abs(before - predicted).max()
+        return np.sqrt(n) * max(at_steps, before_steps)
 
-    at, lost = kaplan_meier(y, 1 - event)
-    seen, drawn = statistic(y, event), []
+    censoring_times, censored_by = kaplan_meier(y, 1 - event)
+    observed = statistic(y, event)
+    not_below = 0
     for _ in range(draws):
         times = sample(rng)
-        place = np.searchsorted(lost, rng.random(n), side="left")
-        until = np.append(at, np.inf)[place]
-        drawn.append(statistic(np.minimum(times, until), (times <= until).astype(int)))
-    return (1 + sum(one >= seen for one in drawn)) / (draws + 1)
+        place = np.searchsorted(censored_by, rng.random(n), side="left")
+        until = np.append(censoring_times, np.inf)[place]
+        drawn = statistic(np.minimum(times, until), (times <= until).astype(int))
+        not_below += drawn >= observed
+    return (1 + not_below) / (draws + 1)

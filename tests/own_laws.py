@@ -8,7 +8,8 @@ class OfX(Law):
     """A law of rows of x; subclasses have what they need in `self.x` and `self.more`."""
 
     def __init__(self, x, *more):
-        self.x, self.more = x, more
+        self.x = x
+        self.more = more
 
     @property
     def rows(self):

@@ -2,37 +2,33 @@
 
 from html.parser import HTMLParser
 
-VOID = {
-    "meta",
-    "br",
-    "hr",
-    "img",
-    "input",
-    "link",
-    "area",
-    "base",
-    "col",
-    "embed",
-    "source",
-    "track",
-    "wbr",
+#: Elements that have no end tag.
+VOID = {"meta", "br", "hr", "img", "input", "link"} | {
+    *("area", "base", "col", "embed", "source", "track", "wbr"),
 }
-#: All that a report is made of: anything else came in with the data.
-TAGS = {
-    "html", "head", "meta", "title", "style", "body", "a", "header", "div", "h1", "h2", "h3", "h4",
-    "h5", "p", "button", "main", "section", "svg", "g", "path", "circle", "rect", "text", "desc",
-    "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li",
-    "dl", "dt", "dd", "pre", "code", "details", "summary", "span", "b", "footer", "script",
-}  # fmt: skip
+#: All elements that a report is made of, by what they are for.
+FRAME = {"html", "head", "meta", "title", "style", "script", "body"}
+SECTIONS = {"header", "main", "section", "footer", "div", "details", "summary"}
+HEADINGS = {"h1", "h2", "h3", "h4", "h5"}
+TEXT = {"p", "a", "b", "span", "pre", "code", "button"}
+LISTS = {"ul", "li", "dl", "dt", "dd"}
+TABLES = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+PICTURES = {"figure", "figcaption", "svg", "g", "path", "circle", "rect", "text", "desc"}
+TAGS = FRAME | SECTIONS | HEADINGS | TEXT | LISTS | TABLES | PICTURES
 
 
 class Page(HTMLParser):
-    """The elements of a page."""
+    """The elements of a page, its words, scripts and styles."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.elements, self.open, self.words = [], [], []
-        self.scripts, self.styles = [], []
+        #: Pairs of a tag and its attributes.
+        self.elements = []
+        #: Tags that have begun and not ended.
+        self.open = []
+        self.words = []
+        self.scripts = []
+        self.styles = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -53,17 +49,25 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         inside = self.open[-1] if self.open else ""
-        {"script": self.scripts, "style": self.styles}.get(inside, self.words).append(data)
+        if inside == "script":
+            self.scripts.append(data)
+        elif inside == "style":
+            self.styles.append(data)
+        else:
+            self.words.append(data)
 
     def all(self, tag=None, kind=None):
-        return [
-            a for t, a in self.elements
-            if (tag is None or t == tag) and (kind is None or kind in (a.get("class") or "").split())
-        ]  # fmt: skip
+        """Return the attributes of elements of a tag, or of a class, or of all."""
+        found = []
+        for name, attributes in self.elements:
+            classes = (attributes.get("class") or "").split()
+            if tag in (None, name) and (kind is None or kind in classes):
+                found.append(attributes)
+        return found
 
     @property
     def ids(self):
-        return [a["id"] for _, a in self.elements if "id" in a]
+        return [attributes["id"] for _, attributes in self.elements if "id" in attributes]
 
     @property
     def text(self):

@@ -1,4 +1,6 @@
-"""What was found wrong in version 0.1, where no other test has it; numbers are of the list made then."""
+"""What was found wrong in version 0.1, where no other test has it; numbers are of the list
+made then.
+"""
 
 import errno
 import os
@@ -123,14 +125,16 @@ def test_24_many_columns_do_not_hang():
 
 
 def test_25_a_dictionary_of_text(table):
-    """What a dictionary stands for was written out as strings of at most 2 GB; now of any length."""
+    """What a dictionary stands for was written out as strings of at most 2 GB; now of any
+    length.
+    """
     from condgof.sample import Table
 
     text = pa.array(["u", "v"] * (N // 2)).dictionary_encode()
     pq.write_table(
         pa.table({**{name: table[name] for name in table}, "c": text}), "t.parquet"
     )
-    assert pa.types.is_dictionary(Table.of("t.parquet").files[0].types["c"])
+    assert pa.types.is_dictionary(Table.from_path("t.parquet").files[0].types["c"])
     assert main(["check", "t.parquet", "--x", "x,c", *ROLES[2:]]) == 0
 
 
@@ -217,8 +221,7 @@ def test_33_utf_16_and_pipes(table, capsys):
 
 
 def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
-    from condgof.study import _run as _store
-    from condgof.study._run import InUseError
+    from condgof.study import InUseError, _run
 
     def fail(number):
         def lock(descriptor):
@@ -226,16 +229,16 @@ def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
 
         return lock
 
-    monkeypatch.setattr(_store, "_lock", fail(errno.ENOLCK))
+    monkeypatch.setattr(_run, "_lock", fail(errno.ENOLCK))
     with (
         pytest.raises(InputError, match=r"cannot be locked \(No locks available\)"),
-        _store.locked(tmp_path),
+        _run.locked(tmp_path),
     ):
         pass
-    monkeypatch.setattr(_store, "_lock", fail(errno.EAGAIN))
+    monkeypatch.setattr(_run, "_lock", fail(errno.EAGAIN))
     with (
         pytest.raises(InUseError, match="in use by another process"),
-        _store.locked(tmp_path),
+        _run.locked(tmp_path),
     ):
         pass
 

@@ -1,4 +1,5 @@
-"""Every example in the documentation runs: docstrings, and code blocks of README.md and docs/.
+"""Every example in the documentation runs: docstrings, and code blocks of README.md and
+docs/.
 
 Cells of notebook pages are run by the build of the site (`make docs`).
 """
@@ -50,7 +51,9 @@ def blocks(page):
 
 
 def cells(page):
-    """Return how many cells of a page the build of the site runs: those of pages with a kernel."""
+    """Return how many cells of a page the build of the site runs: those of pages with a
+    kernel.
+    """
     text = (ROOT / page).read_text()
     has_kernel = re.match(r"---\n(?:(?!---$).*\n)*?kernelspec:", text, re.MULTILINE)
     return len(re.findall(r"^```\{code-cell\}", text, re.MULTILINE)) if has_kernel else 0
@@ -82,7 +85,9 @@ RUN = PAGES if "CONDGOF_SITE" in os.environ else ["README.md"]
     ],
 )
 def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
-    """Blocks share a namespace, as a reader would type them; a text block is the output before it."""
+    """Blocks share a namespace, as a reader would type them; a text block is the output
+    before it.
+    """
     monkeypatch.chdir(tmp_path)
     namespace, printed, ran = {}, "", 0
     for language, code in blocks(page):
@@ -99,7 +104,7 @@ def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypat
 
 
 def run_session(session):
-    """Run each command of a session (a line with a dollar sign) and compare what it prints."""
+    """Run each command of a session (a line with a dollar sign); compare its output."""
     for command, shown in re.findall(
         r"^\$ condgof (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE
     ):

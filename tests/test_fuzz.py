@@ -1,6 +1,6 @@
 """Odd data, odd options and models that misbehave: a right answer, or one `CondgofError`.
 
-``CONDGOF_FUZZ=2000`` (`make fuzz`) tries so many of each; `make test` tries a few.
+``CONDGOF_FUZZ=2000`` (`make fuzz`) tries 2,000 examples of each; `make test` tries 40.
 """
 
 import os
@@ -28,32 +28,53 @@ FUZZ = settings(
 TESTS = [cg.check, cg.adaptive, cg.kcsd, cg.calibration]
 ROWS = st.sampled_from([0, 1, 2, 3, 4, 12, 40])
 
-NUMBERS = st.sampled_from([
-    lambda rng, n: rng.normal(size=n),
-    lambda rng, n: np.zeros(n),
-    lambda rng, n: rng.integers(0, 3, n),
-    lambda rng, n: rng.normal(size=n) * 1e300,
-    lambda rng, n: rng.normal(size=n) * 1e-300,
-    lambda rng, n: 1e15 + rng.normal(size=n),
-    lambda rng, n: rng.integers(0, 2, n).astype(bool),
-    lambda rng, n: np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
-    lambda rng, n: np.where(rng.random(n) < 0.2, np.inf, rng.normal(size=n)),
-    lambda rng, n: np.where(np.arange(n) == 0, 1e308, rng.normal(size=n)),
-    lambda rng, n: rng.normal(size=n).astype(np.float32),
-    lambda rng, n: rng.normal(size=n).astype(np.float16),
-    lambda rng, n: rng.normal(size=n).astype(np.longdouble),
-    lambda rng, n: rng.integers(0, 200, n).astype(np.uint8),
-    lambda rng, n: rng.normal(size=n) + 0j,
-    lambda rng, n: np.ma.masked_greater(rng.normal(size=n), 1.0),
-    lambda rng, n: np.array(["a", "b", "ü"] * n)[:n],
-    lambda rng, n: np.array([b"1", b"2"] * n)[:n],
-    lambda rng, n: np.datetime64("2020-01-01") + np.arange(n).astype("m8[D]"),
-    lambda rng, n: np.arange(n) * np.timedelta64(1, "D"),
-])  # fmt: skip
+NUMBERS = st.sampled_from(
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: np.zeros(n),
+        lambda rng, n: rng.integers(0, 3, n),
+        lambda rng, n: rng.normal(size=n) * 1e300,
+        lambda rng, n: rng.normal(size=n) * 1e-300,
+        lambda rng, n: 1e15 + rng.normal(size=n),
+        lambda rng, n: rng.integers(0, 2, n).astype(bool),
+        lambda rng, n: np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+        lambda rng, n: np.where(rng.random(n) < 0.2, np.inf, rng.normal(size=n)),
+        lambda rng, n: np.where(np.arange(n) == 0, 1e308, rng.normal(size=n)),
+        lambda rng, n: rng.normal(size=n).astype(np.float32),
+        lambda rng, n: rng.normal(size=n).astype(np.float16),
+        lambda rng, n: rng.normal(size=n).astype(np.longdouble),
+        lambda rng, n: rng.integers(0, 200, n).astype(np.uint8),
+        lambda rng, n: rng.normal(size=n) + 0j,
+        lambda rng, n: np.ma.masked_greater(rng.normal(size=n), 1.0),
+        lambda rng, n: np.array(["a", "b", "ü"] * n)[:n],
+        lambda rng, n: np.array([b"1", b"2"] * n)[:n],
+        lambda rng, n: np.datetime64("2020-01-01") + np.arange(n).astype("m8[D]"),
+        lambda rng, n: np.arange(n) * np.timedelta64(1, "D"),
+    ]
+)
 ENTRIES = [
-    None, 1, 2.5, True, "a", "1,5", "", float("nan"), float("inf"), 10**400, -(10**30), Decimal("1.5"),
-    date(2020, 1, 1), datetime(2020, 1, 1), pd.NaT, pd.NA, b"1", [1, 2], object(), "\ud800", 1 + 2j,
-]  # fmt: skip
+    None,
+    1,
+    2.5,
+    True,
+    "a",
+    "1,5",
+    "",
+    float("nan"),
+    float("inf"),
+    10**400,
+    -(10**30),
+    Decimal("1.5"),
+    date(2020, 1, 1),
+    datetime(2020, 1, 1),
+    pd.NaT,
+    pd.NA,
+    b"1",
+    [1, 2],
+    object(),
+    "\ud800",
+    1 + 2j,
+]
 OBJECTS = st.lists(st.sampled_from(range(len(ENTRIES))), min_size=1, max_size=3)
 
 
@@ -71,74 +92,126 @@ def columns(draw, n):
 
 
 def series(values):
-    """A Series; pandas itself fails to make one of 10**400, unless it is told the type."""
+    """Return a Series; pandas fails to make one of 10**400, unless it knows the type."""
     return pd.Series(values, dtype=object) if values.dtype == object else pd.Series(values)
+
+
+def as_array(draw, n, parts):
+    return np.column_stack([np.asarray(part, dtype=object) for part in parts])
+
+
+def as_one(draw, n, parts):
+    return parts[0]
+
+
+def as_column(draw, n, parts):
+    return np.asarray(parts[0]).reshape(n, 1)
+
+
+def as_list(draw, n, parts):
+    return list(parts[0])
+
+
+def as_rows(draw, n, parts):
+    return [list(row) for row in zip(*parts, strict=True)]
+
+
+def as_series(draw, n, parts):
+    return series(parts[0])
+
+
+def as_frame(draw, n, parts):
+    several = [["a", "b", "c"], [0, 1, 2], ["", " ", "\n"], [("a", 1), None, 1.5]]
+    names = draw(st.sampled_from(several))
+    frame = pd.DataFrame({i: series(part) for i, part in enumerate(parts)})
+    return frame.set_axis(names[: len(parts)], axis=1)
+
+
+def as_names_twice(draw, n, parts):
+    return pd.DataFrame(np.ones((n, 2)), columns=["a", "a"])
+
+
+def as_category(draw, n, parts):
+    names = [str(value)[:5] for value in parts[0]]
+    return pd.DataFrame({"c": pd.Categorical(names, ordered=draw(st.booleans()))})
+
+
+def as_polars(draw, n, parts):
+    text = ["u", "v"] * (n // 2) + ["u"] * (n % 2)
+    return pl.DataFrame({"a": np.arange(n) * 1.0, "b": text})
+
+
+def as_polars_lazy(draw, n, parts):
+    return as_polars(draw, n, parts).lazy()
+
+
+def as_deep_array(draw, n, parts):
+    return np.zeros((n, 2, 2))
+
+
+def as_no_columns(draw, n, parts):
+    return np.zeros((n, 0))
+
+
+def as_scalar(draw, n, parts):
+    return 1.0
+
+
+def as_none(draw, n, parts):
+    return None
+
+
+def as_dict(draw, n, parts):
+    return {"a": [1.0] * n}
+
+
+def as_generator(draw, n, parts):
+    return (float(i) for i in range(n))
+
+
+def as_pandas_types(draw, n, parts):
+    kinds = ["Int64", "Float64", "boolean", "string", "Sparse[float]", "int64[pyarrow]"]
+    kind = draw(st.sampled_from(kinds))
+    return pd.DataFrame({"a": pd.Series(np.arange(n) % 2).astype(kind), 5: np.arange(n)})
+
+
+#: Forms in which users may have x and y, right ones and wrong ones.
+FORMS = [
+    as_array,
+    as_one,
+    as_column,
+    as_list,
+    as_rows,
+    as_series,
+    as_frame,
+    as_names_twice,
+    as_category,
+    as_polars,
+    as_polars_lazy,
+    as_deep_array,
+    as_no_columns,
+    as_scalar,
+    as_none,
+    as_dict,
+    as_generator,
+    as_pandas_types,
+]
 
 
 @st.composite
 def tables(draw, n, most=3):
     """X or y of n rows in some form."""
     parts = [draw(columns(n)) for _ in range(draw(st.integers(1, most)))]
-    form = draw(st.sampled_from(
-        ["array", "one", "column", "list", "rows", "series", "frame", "twice", "category", "polars",
-         "polars lazy", "deep", "nothing", "scalar", "none", "dict", "generator", "pandas types"]
-    ))  # fmt: skip
-    if form == "array":
-        return np.column_stack([np.asarray(part, dtype=object) for part in parts])
-    if form == "one":
-        return parts[0]
-    if form == "column":
-        return np.asarray(parts[0]).reshape(n, 1)
-    if form == "list":
-        return list(parts[0])
-    if form == "rows":
-        return [list(row) for row in zip(*parts, strict=True)]
-    if form == "series":
-        return series(parts[0])
-    if form == "twice":
-        return pd.DataFrame(np.ones((n, 2)), columns=["a", "a"])
-    if form == "category":
-        return pd.DataFrame(
-            {
-                "c": pd.Categorical(
-                    [str(v)[:5] for v in parts[0]], ordered=draw(st.booleans())
-                )
-            }
-        )
-    if form == "pandas types":
-        kind = draw(
-            st.sampled_from(
-                ["Int64", "Float64", "boolean", "string", "Sparse[float]", "int64[pyarrow]"]
-            )
-        )
-        return pd.DataFrame(
-            {"a": pd.Series(np.arange(n) % 2).astype(kind), 5: np.arange(n)}
-        )
-    if form.startswith("polars"):
-        frame = pl.DataFrame(
-            {"a": np.arange(n) * 1.0, "b": ["u", "v"] * (n // 2) + ["u"] * (n % 2)}
-        )
-        return frame.lazy() if form == "polars lazy" else frame
-    if form == "frame":
-        names = draw(
-            st.sampled_from(
-                [["a", "b", "c"], [0, 1, 2], ["", " ", "\n"], [("a", 1), None, 1.5]]
-            )
-        )
-        frame = pd.DataFrame({i: series(part) for i, part in enumerate(parts)})
-        return frame.set_axis(names[: len(parts)], axis=1)
-    return {
-        "deep": np.zeros((n, 2, 2)), "nothing": np.zeros((n, 0)), "scalar": 1.0, "none": None,
-        "dict": {"a": [1.0] * n}, "generator": (float(i) for i in range(n)),
-    }[form]  # fmt: skip
+    form = draw(st.sampled_from(FORMS))
+    return form(draw, n, parts)
 
 
 def answer(test, model, x, y, **options):
-    """Ask; whatever is not a result with a p-value must be one `CondgofError`."""
+    """Run a test; what is not a result with a p-value must be one `CondgofError`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", CondgofWarning)
-        # NumPy's own word on a list of masked entries, which then are NaN.
+        # NumPy warns of a list of masked entries, which then are NaN.
         warnings.filterwarnings("ignore", "Warning: converting a masked element")
         try:
             result = test(model, x, y, **options)
@@ -155,32 +228,96 @@ def answer(test, model, x, y, **options):
 @FUZZ
 @given(data=st.data(), n=ROWS, classes=st.integers(0, 5))
 def test_forms_of_x_and_y(test, data, n, classes):
-    x, y = data.draw(tables(n)), data.draw(tables(n, most=2))
+    x = data.draw(tables(n))
+    y = data.draw(tables(n, most=2))
+    plain = np.arange(n) * 0.1
+    # In half of the examples, one of the two is as it should be.
     if data.draw(st.booleans()):
-        x, y = (
-            (x, np.arange(n) * 0.1) if data.draw(st.booleans()) else (np.arange(n) * 0.1, y)
-        )
-    model = (
-        (np.zeros(n), np.ones(n))
-        if classes
-        else cg.probabilities(np.full((max(n, 1), 2), 0.5))
-    )
+        if data.draw(st.booleans()):
+            y = plain
+        else:
+            x = plain
+    model = (np.zeros(n), np.ones(n))
+    if classes == 0:
+        model = cg.probabilities(np.full((max(n, 1), 2), 0.5))
     answer(test, model, x, y, n_boot=19, rng=0)
 
 
-ODD = st.sampled_from([
-    None, True, False, -1, 0, 1, 2.5, float("nan"), float("inf"), 10**400, "", "auto", "wild", b"1", [],
-    [1], {}, (), np.array([1, 2]), np.float64(0.5), np.int64(7), np.bool_(True), object(), 1j, lambda: 1,
-    int, "\ud800", Decimal("0.5"), pd.Series([1.0]), np.datetime64("NaT", "D"),
-])  # fmt: skip
+ODD = st.sampled_from(
+    [
+        None,
+        True,
+        False,
+        -1,
+        0,
+        1,
+        2.5,
+        float("nan"),
+        float("inf"),
+        10**400,
+        "",
+        "auto",
+        "wild",
+        b"1",
+        [],
+        [1],
+        {},
+        (),
+        np.array([1, 2]),
+        np.float64(0.5),
+        np.int64(7),
+        np.bool_(True),
+        object(),
+        1j,
+        lambda: 1,
+        int,
+        "\ud800",
+        Decimal("0.5"),
+        pd.Series([1.0]),
+        np.datetime64("NaT", "D"),
+    ]
+)
 NAMES = {
-    cg.check: ["alpha", "n_boot", "rng", "by", "tolerance", "slices", "groups", "dependence", "missing"],
-    cg.adaptive: ["n_boot", "rng", "groups", "dependence", "missing", "engine", "scale_x", "null",
-                  "precision"],
-    cg.kcsd: ["n_boot", "rng", "kernel_x", "kernel_y", "solver", "null", "memory", "standardize",
-              "engine", "scale_x", "precision", "groups", "dependence", "missing"],
+    cg.check: [
+        "alpha",
+        "n_boot",
+        "rng",
+        "by",
+        "tolerance",
+        "slices",
+        "groups",
+        "dependence",
+        "missing",
+    ],
+    cg.adaptive: [
+        "n_boot",
+        "rng",
+        "groups",
+        "dependence",
+        "missing",
+        "engine",
+        "scale_x",
+        "null",
+        "precision",
+    ],
+    cg.kcsd: [
+        "n_boot",
+        "rng",
+        "kernel_x",
+        "kernel_y",
+        "solver",
+        "null",
+        "memory",
+        "standardize",
+        "engine",
+        "scale_x",
+        "precision",
+        "groups",
+        "dependence",
+        "missing",
+    ],
     cg.calibration: ["n_boot", "rng", "missing", "engine"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
@@ -196,34 +333,35 @@ def test_options(test, data):
     answer(test, (np.zeros(30), np.ones(30)), x, y, **options)
 
 
-class Liar(cg.Law):
-    """A law whose methods return, or raise, whatever they are told to."""
+class Misbehaving(cg.Law):
+    """A law whose methods return, or raise, what `answers` has for them."""
 
-    def __init__(self, n, said):
-        self.count, self.said = n, said
+    def __init__(self, n, answers):
+        self.count = n
+        self.answers = answers
 
     @property
     def rows(self):
         return self.count
 
     def take(self, rows):
-        return Liar(len(rows), self.said)
-
-    def _say(self, name, y):
-        value = self.said[name]
-        if isinstance(value, Exception):
-            raise type(value)(*value.args)
-        return value(y) if callable(value) else value
+        return type(self)(len(rows), self.answers)
 
 
-def liar(names):
-    """A class of laws that have these methods."""
-    methods = {name: lambda self, y, _name=name: self._say(_name, y) for name in names}
-    return type(
-        "Liar",
-        (Liar,),
-        {**methods, "take": lambda self, rows: liar(names)(len(rows), self.said)},
-    )
+def misbehaving_class(names):
+    """Return a class of laws that have these methods."""
+
+    def method(name):
+        return lambda self, y: give(self.answers[name], y)
+
+    return type("Misbehaving", (Misbehaving,), {name: method(name) for name in names})
+
+
+def give(answer, y):
+    """Raise an answer that is an exception, and return one that is a function of y."""
+    if isinstance(answer, Exception):
+        raise type(answer)(*answer.args)
+    return answer(y)
 
 
 class Torchlike:
@@ -242,18 +380,38 @@ class Torchlike:
         raise RuntimeError("call detach first")
 
 
-SAYS = st.sampled_from([
-    lambda y: -np.asarray(y), lambda y: None, lambda y: 0.5, lambda y: "text", lambda y: b"12",
-    lambda y: {}, lambda y: np.asarray(y)[:-1], lambda y: np.asarray(y) * np.nan,
-    lambda y: np.asarray(y) * np.inf,
-    lambda y: [None] * len(y), lambda y: np.zeros((len(y), 3)), lambda y: np.zeros((2, 2, 2)),
-    lambda y: Torchlike(-np.asarray(y)), lambda y: (float(v) for v in np.ravel(y)),
-    lambda y: np.full(np.shape(y), 1e300), lambda y: 1j * np.asarray(y),
-    lambda y: np.full(np.shape(y), 0.5), lambda y: np.full(np.shape(y), -0.5),
-    ValueError("no"), ZeroDivisionError("division"), KeyError("k"), RuntimeError("CUDA"),
-    IndexError("i"), AttributeError("a"), NotImplementedError(), StopIteration(), MemoryError(),
-    np.linalg.LinAlgError("singular"),
-])  # fmt: skip
+ANSWERS = st.sampled_from(
+    [
+        lambda y: -np.asarray(y),
+        lambda y: None,
+        lambda y: 0.5,
+        lambda y: "text",
+        lambda y: b"12",
+        lambda y: {},
+        lambda y: np.asarray(y)[:-1],
+        lambda y: np.asarray(y) * np.nan,
+        lambda y: np.asarray(y) * np.inf,
+        lambda y: [None] * len(y),
+        lambda y: np.zeros((len(y), 3)),
+        lambda y: np.zeros((2, 2, 2)),
+        lambda y: Torchlike(-np.asarray(y)),
+        lambda y: (float(v) for v in np.ravel(y)),
+        lambda y: np.full(np.shape(y), 1e300),
+        lambda y: 1j * np.asarray(y),
+        lambda y: np.full(np.shape(y), 0.5),
+        lambda y: np.full(np.shape(y), -0.5),
+        ValueError("no"),
+        ZeroDivisionError("division"),
+        KeyError("k"),
+        RuntimeError("CUDA"),
+        IndexError("i"),
+        AttributeError("a"),
+        NotImplementedError(),
+        StopIteration(),
+        MemoryError(),
+        np.linalg.LinAlgError("singular"),
+    ]
+)
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
@@ -262,31 +420,28 @@ SAYS = st.sampled_from([
 def test_models_that_misbehave(test, data):
     x = np.linspace(-1, 1, 30)
     y = np.random.default_rng(0).normal(size=30)
-    asked = st.sampled_from(["score", "cdf", "log_prob", "normal_scores", "sample", "sf"])
-    names = data.draw(st.lists(asked, min_size=1, max_size=3, unique=True))
-    said = {name: data.draw(SAYS) for name in names}
-    first = said[names[0]]
+    methods = st.sampled_from(["score", "cdf", "log_prob", "normal_scores", "sample", "sf"])
+    names = data.draw(st.lists(methods, min_size=1, max_size=3, unique=True))
+    answers = {name: data.draw(ANSWERS) for name in names}
+    first = answers[names[0]]
 
     def call(*arguments):
-        if isinstance(first, Exception):
-            raise type(first)(*first.args)
-        return first(arguments[0])
+        return give(first, arguments[0])
 
-    kind = data.draw(
-        st.sampled_from(
-            ["law", "model", "score", "log_prob", "mean", "scipy", "predict_proba"]
-        )
-    )
-    model = {
-        "law": lambda: liar(names)(30, said),
-        "model": lambda: cg.models.Model(call),
-        "score": lambda: cg.from_score(call),
-        "log_prob": lambda: cg.from_log_prob(call),
-        "mean": lambda: cg.models.Normal(mean=call, std=1.0),
-        "scipy": lambda: cg.from_scipy(call),
-        "predict_proba": lambda: type(
-            "Classifier", (), {"predict_proba": staticmethod(call)}
-        )(),
-    }[kind]()
-    y = (y > 0).astype(int) if kind == "predict_proba" else y
+    class Classifier:
+        predict_proba = staticmethod(call)
+
+    models = [
+        lambda: misbehaving_class(names)(30, answers),
+        lambda: cg.models.Model(call),
+        lambda: cg.from_score(call),
+        lambda: cg.from_log_prob(call),
+        lambda: cg.models.Normal(mean=call, std=1.0),
+        lambda: cg.from_scipy(call),
+        Classifier,
+    ]
+    make = data.draw(st.sampled_from(models))
+    model = make()
+    if make is Classifier:
+        y = (y > 0).astype(int)
     answer(test, model, x, y, n_boot=19, rng=0)

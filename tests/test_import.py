@@ -34,7 +34,7 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     import pytest
 
     from condgof.errors import MissingPackageError
-    from condgof.report._chart import new_figure
+    from condgof.report import new_figure
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
@@ -83,7 +83,6 @@ def test_the_names_of_models_are_closed_forms_and_what_laws_of_ones_own_need():
         "Laplace",
     }  # a kernel is called so, too
     assert dir(condgof.fits) == ["glm", "heteroscedastic", "ols", "sklearn"]
-    assert dir(condgof.models.mdn) == ["MDN", "fit_mdn"]
 
 
 def test_a_report_imports_no_experiment():

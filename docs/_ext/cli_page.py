@@ -15,7 +15,8 @@ from condgof.cli._app import program
 HEAD = """\
 # The command line
 
-<!-- Made by `make docs` from the commands, and checked by a test: edit src/condgof/cli instead. -->
+<!-- Made by `make docs` from the commands, and checked by a test: edit src/condgof/cli \
+instead. -->
 
 `pip install '.[cli]'` in a clone of the repository brings it.
 `condgof COMMAND --help` shows the same on a terminal.
@@ -24,63 +25,75 @@ HEAD = """\
 
 def help_page() -> str:
     """Return the page, as Markdown."""
-    return "\n".join(
-        [HEAD, *(_section(words, each) for words, each in _commands("condgof", program()))]
-    )
+    sections = [_section(words, command) for words, command in commands().items()]
+    return "\n".join([HEAD, *sections])
 
 
-def _commands(words: str, each: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all commands that do something, with the words that call them."""
-    if not hasattr(each, "commands"):
-        yield words, each
+def commands() -> dict[str, Any]:
+    """Return all commands that do something, by the words that call them."""
+    return dict(_commands_of("condgof", program()))
+
+
+def _commands_of(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield words, command
         return
-    for name, inner in each.commands.items():
-        yield from _commands(f"{words} {name}", inner)
+    for name, member in command.commands.items():
+        yield from _commands_of(f"{words} {name}", member)
 
 
-def _section(words: str, each: Any) -> str:
-    arguments = [p for p in each.params if p.param_type_name == "argument"]
-    options = [p for p in each.params if p.param_type_name == "option"]
+def _section(words: str, command: Any) -> str:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option"]
     usage = " ".join([words, "[OPTIONS]", *(p.metavar for p in arguments)])
-    panels: dict[str, list[str]] = {}
-    for param in (*arguments, *options):
-        panels.setdefault(getattr(param, "rich_help_panel", None) or "", []).append(
-            _row(param)
-        )
-    tables = [
-        f"| {panel or 'option'} | |\n|---|---|\n" + "\n".join(rows)
-        for panel, rows in panels.items()
-    ]
+    paragraphs = (command.help or "").split("\n\n")
     parts = [
         f"## {words}",
-        "\n\n".join(" ".join(part.split()) for part in (each.help or "").split("\n\n")),
+        "\n\n".join(_one_line(paragraph) for paragraph in paragraphs),
         f"```text\n{usage}\n```",
-        *tables,
+        *_tables([*arguments, *options]),
         "For example:",
-        "```bash\n" + "\n".join(examples(each)) + "\n```",
+        "```bash\n" + "\n".join(examples(command)) + "\n```",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def examples(each: Any) -> list[str]:
+def _tables(parameters: list[Any]) -> list[str]:
+    """Return a table for each panel of the help."""
+    rows_by_panel: dict[str, list[str]] = {}
+    for parameter in parameters:
+        panel = getattr(parameter, "rich_help_panel", None) or ""
+        rows_by_panel.setdefault(panel, []).append(_row(parameter))
+    return [
+        f"| {panel or 'option'} | |\n|---|---|\n" + "\n".join(rows)
+        for panel, rows in rows_by_panel.items()
+    ]
+
+
+def examples(command: Any) -> list[str]:
     """Return the examples in a command's help, one command line each."""
-    lines = [line.strip() for line in (each.epilog or "").split("\n\n")]
+    lines = [line.strip() for line in (command.epilog or "").split("\n\n")]
     return [line.removeprefix("Example: ") for line in lines if "condgof " in line]
 
 
-def _row(param: Any) -> str:
-    flag = bool(getattr(param, "is_flag", False))
-    names = ", ".join([*param.opts, *param.secondary_opts])
-    if param.param_type_name == "argument":
-        names = param.metavar
+def _row(parameter: Any) -> str:
+    flag = bool(getattr(parameter, "is_flag", False))
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    if parameter.param_type_name == "argument":
+        names = parameter.metavar
     elif not flag:
-        names = f"{names} {param.metavar}"
-    text = " ".join((param.help or "").split()).replace("|", "\\|")
-    if param.required:
+        names = f"{names} {parameter.metavar}"
+    text = _one_line(parameter.help or "").replace("|", "\\|")
+    default = parameter.default
+    if parameter.required:
         text += " Required."
-    elif not flag and param.default not in (None, ()) and not callable(param.default):
-        text += f" Default: `{param.default}`."
+    elif not flag and default not in (None, ()) and not callable(default):
+        text += f" Default: `{default}`."
     return f"| `{names}` | {text} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 if __name__ == "__main__":

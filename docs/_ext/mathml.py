@@ -1,4 +1,4 @@
-"""Formulas as MathML, made when the site is built: browsers draw it without a script or a font."""
+"""Formulas as MathML, made by the build: browsers draw it without a script or a font."""
 
 import re
 import unicodedata

@@ -49,22 +49,23 @@ ax.set(xlabel="hour", ylabel="standardised residual")
 # in order of time, ``groups=`` for rows that come in groups. The statistic
 # stays the same, and its null distribution is that of blocks.
 
-mended = cg.check(model, x, load, dependence=40, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(model, x, load, dependence=40, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # %%
 # Or use what the errors tell: a model of the next hour given the last
 # residual predicts better, and its errors are independent.
 
 last = np.append(0, error[:-1])
-mean, std = 50 - x["temperature"] + 2.55 * last, 3 * np.sqrt(1 - 0.85**2)
+mean = 50 - x["temperature"] + 2.55 * last
+std = 3 * np.sqrt(1 - 0.85**2)
 sharper = (mean, np.full(hours, std))
 better = cg.check(sharper, x.assign(last_residual=last), load, rng=0)
 print(better.result.pvalue_words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 assert not better.rejected
 # sphinx_gallery_end_ignore

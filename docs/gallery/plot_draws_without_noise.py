@@ -15,7 +15,8 @@ rng = np.random.default_rng(0)
 old_x = rng.uniform(-2, 2, 2000)
 old_y = 1 + old_x + 0.8 * rng.standard_normal(2000)
 new = rng.uniform(-2, 2, 300)
-x, y = pd.DataFrame({"x": new}), 1 + new + 0.8 * rng.standard_normal(300)
+x = pd.DataFrame({"x": new})
+y = 1 + new + 0.8 * rng.standard_normal(300)
 
 # %%
 # A Bayesian line with a flat prior; its posterior is known in closed form.
@@ -46,11 +47,11 @@ report.plot("pit")
 # Stan ``generated quantities``).
 
 of_y = of_the_mean + np.sqrt(sigma2) * rng.standard_normal((300, 500))
-mended = cg.check(cg.from_draws(of_y), x, y, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(cg.from_draws(of_y), x, y, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

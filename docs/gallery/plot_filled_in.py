@@ -44,12 +44,12 @@ old_x, old_score = borrowers(20000)
 unknown = old_score[old_x["income"] == 0]
 mean = np.where(x["income"] == 0, unknown.mean(), 300 + 4 * x["income"])
 std = np.where(x["income"] == 0, unknown.std(), 80.0)
-mended = cg.check((mean, std), x, score, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check((mean, std), x, score, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
 assert report.slices[0].words == "income = 0"
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -51,11 +51,11 @@ report.plot("fit", column="trend")
 
 df, _, scale = stats.t.fit(old_returns - 0.1 * old_x["trend"], floc=0)
 student = cg.models.StudentT(df=df, loc=0.1 * x["trend"], scale=scale)
-mended = cg.check(student, x, returns, rng=0)
-print(f"{df:.1f} degrees of freedom: {mended.result.pvalue_words}")
-print(mended.words)
+fixed = cg.check(student, x, returns, rng=0)
+print(f"{df:.1f} degrees of freedom: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

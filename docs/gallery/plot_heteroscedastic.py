@@ -52,11 +52,11 @@ logs = np.log(old_x["income"]), np.log(residual**2)
 log_square = np.polynomial.Polynomial.fit(*logs, 1)
 log_variance = log_square(np.log(x["income"])) + 1.27  # E log χ²₁ = −1.27
 spread = np.exp(0.5 * log_variance)
-mended = cg.check((line(x["income"]), spread), x, food, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check((line(x["income"]), spread), x, food, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

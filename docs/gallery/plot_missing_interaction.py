@@ -18,7 +18,8 @@ rng = np.random.default_rng(2)
 
 def patients(n):
     """Return dose and age, and a response: the drug works best in the young."""
-    dose, age = rng.uniform(0, 10, n), rng.uniform(20, 80, n)
+    dose = rng.uniform(0, 10, n)
+    age = rng.uniform(20, 80, n)
     both = 0.012 * (dose - 5) * (age - 50)
     response = 0.5 * dose + 0.03 * age - both + rng.standard_normal(n)
     return pd.DataFrame({"dose": dose, "age": age}), response
@@ -54,11 +55,11 @@ report.plot("map", columns=("dose", "age"))
 crossed = LinearRegression().fit(with_product(old_x), old_response)
 spread = np.std(old_response - crossed.predict(with_product(old_x)))
 model = (crossed.predict(with_product(x)), np.full(800, spread))
-mended = cg.check(model, x, response, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(model, x, response, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

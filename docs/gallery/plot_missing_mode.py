@@ -54,12 +54,12 @@ mixture = cg.models.NormalMixture(
     means=np.column_stack([3 * x["km"], 3 * x["km"] + 12]),
     stds=2.0,
 )
-mended = cg.check(mixture, x, minutes, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(mixture, x, minutes, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_thumbnail_number = 2
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -49,11 +49,11 @@ report.plot("column", column="age")
 # **Remedy.** A square or a spline of that column, a transform of x or y, or a
 # learner that bends by itself.
 
-mended = cg.check(fitted(degree=2), x, wage, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(fitted(degree=2), x, wage, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

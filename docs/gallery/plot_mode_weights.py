@@ -64,14 +64,14 @@ print("by normal score:", by_normal_score.pvalue_words)
 #
 # **Remedy.** Let the weights depend on the column that the words name.
 
-mended = cg.check(mixture((x["hour"] - 6) / 16), x, minutes, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(mixture((x["hour"] - 6) / 16), x, minutes, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_thumbnail_number = 1
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 assert not by_score.reject()
 assert by_normal_score.reject()
 # sphinx_gallery_end_ignore

@@ -16,7 +16,8 @@ rng = np.random.default_rng(0)
 
 def sales(n):
     """Return shop, temperature and sales; shop 7 sells 6 more than others."""
-    shop, temperature = rng.integers(1, 13, n), rng.uniform(5, 30, n)
+    shop = rng.integers(1, 13, n)
+    temperature = rng.uniform(5, 30, n)
     sold = 40 + 1.5 * temperature + 6 * (shop == 7) + 6 * rng.standard_normal(n)
     names = [f"shop {i}" for i in shop]
     return pd.DataFrame({"shop": names, "temperature": temperature}), sold
@@ -54,12 +55,12 @@ old_x, old_sold = sales(10000)
 residual = old_sold - (40 + 1.5 * old_x["temperature"])
 effect = residual.groupby(old_x["shop"]).mean()
 with_effects = (model[0] + x["shop"].map(effect), model[1])
-mended = cg.check(with_effects, x, sold, by="shop", rng=0)
-print(f"effect of shop 7: {effect['shop 7']:.1f}; {mended.result.pvalue_words}")
-print(mended.words)
+fixed = cg.check(with_effects, x, sold, by="shop", rng=0)
+print(f"effect of shop 7: {effect['shop 7']:.1f}; {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
 assert report.slices[0].words == "shop = shop 7"
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -61,11 +61,11 @@ def log_loss(temperature):
 
 temperature = minimize_scalar(log_loss, bounds=(0.5, 10), method="bounded").x
 cooled = cg.probabilities(softmax(network / temperature, axis=1), classes)
-mended = cg.check(cooled, x, animal, rng=0)
-print(f"temperature {temperature:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+fixed = cg.check(cooled, x, animal, rng=0)
+print(f"temperature {temperature:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

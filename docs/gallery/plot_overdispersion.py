@@ -23,7 +23,8 @@ def claims(n):
     return frame.assign(claims=rng.poisson(mean))
 
 
-old, new = claims(3000), claims(400)
+old = claims(3000)
+new = claims(400)
 poisson = smf.poisson("claims ~ years", old).fit(disp=False)
 report = cg.check(poisson, new[["years"]], new["claims"], rng=0)
 print(report.words)
@@ -44,12 +45,12 @@ report.plot("rootogram")
 # and says nothing of the distribution of counts.
 
 negative_binomial = smf.negativebinomial("claims ~ years", old).fit(disp=False)
-mended = cg.check(negative_binomial, new[["years"]], new["claims"], rng=0)
+fixed = cg.check(negative_binomial, new[["years"]], new["claims"], rng=0)
 dispersion = negative_binomial.params["alpha"]
-print(f"alpha {dispersion:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+print(f"alpha {dispersion:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -23,7 +23,8 @@ def repairs(n):
 
 
 x, cost = repairs(600)
-location, sigma = 5 + 0.1 * x["age"], 0.5
+location = 5 + 0.1 * x["age"]
+sigma = 0.5
 mean = np.exp(location + sigma**2 / 2)
 report = cg.check((mean, mean * np.sqrt(np.exp(sigma**2) - 1)), x, cost, rng=0)
 print(report.words)
@@ -48,11 +49,11 @@ report.plot("pit")
 # **Remedy.** Model log y, or take a family with that shape: lognormal, Gamma,
 # a skew-normal. A normal model of log y is a lognormal model of y.
 
-mended = cg.check(cg.models.LogNormal(mu=location, sigma=sigma), x, cost, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+fixed = cg.check(cg.models.LogNormal(mu=location, sigma=sigma), x, cost, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

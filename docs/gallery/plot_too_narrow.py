@@ -46,12 +46,12 @@ report.plot("pit")
 # set.
 
 out_of_bag = np.std(old_y - forest.oob_prediction_)
-mended = cg.check((forest.predict(x), np.full(500, out_of_bag)), x, y, rng=0)
+fixed = cg.check((forest.predict(x), np.full(500, out_of_bag)), x, y, rng=0)
 print(f"in sample {in_sample:.2f}, out of bag {out_of_bag:.2f}")
-print(mended.result.pvalue_words)
-print(mended.words)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -29,12 +29,16 @@ def conformal(errors):
     return np.sort(errors)[int(np.ceil((len(errors) + 1) * 0.9)) - 1]
 
 
-(x_fit, y_fit), (x_cal, y_cal), (x, y) = rows(3000), rows(2000), rows(800)
+x_fit, y_fit = rows(3000)
+x_cal, y_cal = rows(2000)
+x, y = rows(800)
 forest = RandomForestRegressor(50, min_samples_leaf=30, random_state=0)
 forest.fit(x_fit, y_fit)
-centre, error = forest.predict(x), np.abs(y_cal - forest.predict(x_cal))
+centre = forest.predict(x)
+error = np.abs(y_cal - forest.predict(x_cal))
 width = conformal(error)
-low, high = centre - width, centre + width
+low = centre - width
+high = centre + width
 report = cg.check(cg.from_intervals(low, high, coverage=0.9), x, y, rng=0)
 print(f"coverage of all rows: {np.mean(np.abs(y - centre) <= width):.3f}")
 print(report.words)
@@ -65,13 +69,14 @@ report.plot("column", column="x")
 scale = RandomForestRegressor(50, min_samples_leaf=100, random_state=1)
 scale.fit(x_fit, np.abs(y_fit - forest.predict(x_fit)))
 width = scale.predict(x) * conformal(error / scale.predict(x_cal))
-low, high = centre - width, centre + width
-mended = cg.check(cg.from_intervals(low, high, coverage=0.9), x, y, rng=0)
-print(mended.result.pvalue_words)
-print(mended.words)
+low = centre - width
+high = centre + width
+fixed = cg.check(cg.from_intervals(low, high, coverage=0.9), x, y, rng=0)
+print(fixed.result.pvalue_words)
+print(fixed.words)
 
 # sphinx_gallery_thumbnail_number = 2
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

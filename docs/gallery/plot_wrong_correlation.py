@@ -52,13 +52,13 @@ ax.set(xlabel="residual of wind", ylabel="residual of tide", aspect="equal")
 
 old_x, old_both = days(5000)
 residual = old_both - np.column_stack([2 * old_x["season"], old_x["season"]])
-mended = cg.check(cg.normal(mean=mean, cov=np.cov(residual.T)), x, y, rng=0)
+fixed = cg.check(cg.normal(mean=mean, cov=np.cov(residual.T)), x, y, rng=0)
 correlation = np.corrcoef(residual.T)[0, 1]
-print(f"correlation {correlation:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+print(f"correlation {correlation:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_thumbnail_number = 2
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -46,14 +46,14 @@ report.plot("pit")
 
 old_forecast, old_measured = days(2000)
 offset = np.mean(old_measured - old_forecast)
-mended = cg.check(
+fixed = cg.check(
     (forecast + offset, np.full(400, 1.5)), forecast, measured, rng=0
 )
-print(f"offset {offset:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+print(f"offset {offset:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_thumbnail_number = 2
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

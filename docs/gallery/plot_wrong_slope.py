@@ -51,13 +51,13 @@ report.plot("column", column="size")
 old_x, old_rent = flats(20000)
 slope, intercept = np.polyfit(old_x["size"], old_rent, 1)
 spread = np.std(old_rent - intercept - slope * old_x["size"])
-mended = cg.check(
+fixed = cg.check(
     (intercept + slope * x["size"], np.full(500, spread)), x, rent, rng=0
 )
-print(f"slope {slope:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+print(f"slope {slope:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

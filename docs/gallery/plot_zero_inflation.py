@@ -47,15 +47,15 @@ report.plot("rootogram")
 # event: then that column belongs into x.
 
 inflated = ZeroInflatedPoisson(old_count, add_constant(old_x))
-found = inflated.fit(disp=False, maxiter=200).params
-never = 1 / (1 + np.exp(-found["inflate_const"]))
-mean = np.exp(found["const"] + found["age"] * x["age"])
+fitted = inflated.fit(disp=False, maxiter=200).params
+never = 1 / (1 + np.exp(-fitted["inflate_const"]))
+mean = np.exp(fitted["const"] + fitted["age"] * x["age"])
 model = cg.models.ZeroInflatedPoisson(mean=mean, inflation=never)
-mended = cg.check(model, x, count, rng=0)
-print(f"extra zeros {never:.2f}: {mended.result.pvalue_words}")
-print(mended.words)
+fixed = cg.check(model, x, count, rng=0)
+print(f"extra zeros {never:.2f}: {fixed.result.pvalue_words}")
+print(fixed.words)
 
 # sphinx_gallery_start_ignore
 assert report.rejected
-assert not mended.rejected
+assert not fixed.rejected
 # sphinx_gallery_end_ignore

@@ -9,15 +9,16 @@ from condgof import errors, models
 from condgof.check import (
     Check,
     Comparison,
+    Monitor,
     Ranking,
     Repair,
     Slice,
     check,
     compare,
     composite,
+    monitor,
     rank,
 )
-from condgof.check._monitor import Monitor, monitor
 from condgof.kernels import (
     IMQ,
     Categorical,
@@ -28,20 +29,28 @@ from condgof.kernels import (
     Ordinal,
     Radial,
 )
-from condgof.laws import fits
-from condgof.laws._as_model import as_model, columns
-from condgof.laws._crossfit import crossfit
-from condgof.laws._discrete import probabilities
-from condgof.laws._draws import from_draws
-from condgof.laws._families import normal
-from condgof.laws._functions import from_log_prob, from_score, from_scores
-from condgof.laws._jax import from_jax
-from condgof.laws._known import from_bins, from_intervals, from_pit, from_quantiles
-from condgof.laws._law import Law
-from condgof.laws._ratio import from_ratio
-from condgof.laws._scipy import from_scipy
-from condgof.laws._statsmodels import from_statsmodels
-from condgof.laws._torch import from_torch
+from condgof.laws import (
+    Law,
+    as_model,
+    columns,
+    crossfit,
+    fits,
+    from_bins,
+    from_draws,
+    from_intervals,
+    from_jax,
+    from_log_prob,
+    from_pit,
+    from_quantiles,
+    from_ratio,
+    from_scipy,
+    from_score,
+    from_scores,
+    from_statsmodels,
+    from_torch,
+    normal,
+    probabilities,
+)
 from condgof.methods import (
     adaptive,
     calibration,
@@ -51,29 +60,78 @@ from condgof.methods import (
     ksd,
     mmd,
     power_criterion,
+    scores,
     witness,
     zheng,
 )
-from condgof.methods._scored import scores
 from condgof.result import GofResult
 from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
     from condgof import study
-    from condgof.report._studies import plot_power
+    from condgof.report import plot_power
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "IMQ", "Categorical", "Check", "Comparison", "Gaussian", "GofResult", "Kernel", "Law",
-    "Matern12", "Matern52", "Monitor", "Ordinal", "Radial", "Ranking", "Repair", "Slice", "Source",
-    "adaptive", "as_model", "calibration", "check", "columns", "compare", "composite", "crossfit",
-    "errors", "fits", "from_bins", "from_draws", "from_intervals", "from_jax", "from_log_prob",
-    "from_pit", "from_quantiles", "from_ratio", "from_scipy", "from_score", "from_scores",
-    "from_statsmodels", "from_torch", "fscd", "fssd", "kcsd", "ksd", "mmd", "models", "monitor",
-    "normal", "plot_power", "power_criterion", "probabilities", "rank", "scan", "scores", "study",
-    "witness", "zheng",
-]  # fmt: skip
+    "IMQ",
+    "Categorical",
+    "Check",
+    "Comparison",
+    "Gaussian",
+    "GofResult",
+    "Kernel",
+    "Law",
+    "Matern12",
+    "Matern52",
+    "Monitor",
+    "Ordinal",
+    "Radial",
+    "Ranking",
+    "Repair",
+    "Slice",
+    "Source",
+    "adaptive",
+    "as_model",
+    "calibration",
+    "check",
+    "columns",
+    "compare",
+    "composite",
+    "crossfit",
+    "errors",
+    "fits",
+    "from_bins",
+    "from_draws",
+    "from_intervals",
+    "from_jax",
+    "from_log_prob",
+    "from_pit",
+    "from_quantiles",
+    "from_ratio",
+    "from_scipy",
+    "from_score",
+    "from_scores",
+    "from_statsmodels",
+    "from_torch",
+    "fscd",
+    "fssd",
+    "kcsd",
+    "ksd",
+    "mmd",
+    "models",
+    "monitor",
+    "normal",
+    "plot_power",
+    "power_criterion",
+    "probabilities",
+    "rank",
+    "scan",
+    "scores",
+    "study",
+    "witness",
+    "zheng",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Types shared by every room."""
+"""Types that all packages share."""
 
 from typing import Any, Protocol, TypeAlias
 
@@ -19,6 +19,6 @@ class Frame(Protocol):
     def shape(self) -> tuple[Any, ...]: ...
 
 
-#: Rows as users bring them: arrays, nested lists, frames and their columns, Dask arrays,
-#: sources.
+#: Rows as users bring them: arrays, nested lists, frames and their columns, Dask arrays, or
+#: what `condgof.scan` returns.
 TableLike: TypeAlias = ArrayLike | Frame

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -44,19 +45,23 @@ class NonFiniteError(InputError):
 
     def __init__(self, message: str, count: int = 0, first_row: int = -1) -> None:
         super().__init__(message)
-        self.count, self.first_row = count, first_row
+        self.count = count
+        self.first_row = first_row
 
 
 class SupportError(InputError):
-    """Observations where the model says that there can be none: it is refuted, without any test.
+    """Observations that the model gives no probability: they refute it without any test.
 
     Parameters
     ----------
     model : str
         What to call the model.
-    count, n, first_row : int
-        How many rows are outside the support, of how many, and the first of them, counted
-        from 0.
+    count : int
+        How many rows are outside the support.
+    n : int
+        Number of rows.
+    first_row : int
+        The first row that is outside, counted from 0.
     """
 
     def __init__(self, model: str, count: int, n: int, first_row: int) -> None:
@@ -66,7 +71,10 @@ class SupportError(InputError):
             " are right, the model is refuted: it gives them no probability. If not,"
             " correct or drop them, or the support."
         )
-        self.model, self.count, self.n, self.first_row = model, count, n, first_row
+        self.model = model
+        self.count = count
+        self.n = n
+        self.first_row = first_row
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.model, self.count, self.n, self.first_row)
@@ -97,7 +105,7 @@ class StudyError(CondgofError, ValueError):
 
 
 class ModelError(InputError):
-    """A user's own function, or a law of one's own, failed; its error is the cause of this one."""
+    """A user's own function or law failed; its error is the cause of this one."""
 
 
 class MissingPackageError(CondgofError, ImportError):
@@ -109,22 +117,27 @@ class CondgofWarning(UserWarning):
 
 
 class DependenceWarning(CondgofWarning):
-    """Rows that follow each other look dependent, and the test takes them as independent."""
+    """Rows that follow each other look dependent; the test takes them as independent."""
 
 
 def warn(message: str, category: type[CondgofWarning]) -> None:
     """Warn, naming the line outside this package from which it was called."""
-    frame, level = sys._getframe(1), 2
-    while (
-        frame.f_back is not None
-        and frame.f_globals.get("__name__", "").split(".")[0] == "condgof"
-    ):
-        frame, level = frame.f_back, level + 1
+    frame = sys._getframe(1)
+    level = 2  # the caller of this function
+    while frame.f_back is not None and _package(frame) == "condgof":
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, category, stacklevel=level)
 
 
+def _package(frame: FrameType) -> str:
+    """Return the name of the package whose code runs in a frame."""
+    module: str = frame.f_globals.get("__name__", "")
+    return module.split(".")[0]
+
+
 def require(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional package for a `purpose`, or say which extra of condgof brings it."""
+    """Import an optional package for a `purpose`, or name the extra that brings it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -135,13 +148,13 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 
 @contextmanager
-def retold(change: str | Callable[[str], str]) -> Iterator[None]:
-    """Change what our own errors say; a text is put before it."""
+def reworded(change: str | Callable[[str], str]) -> Iterator[None]:
+    """Change the message of condgof's own errors: by a function, or by a text before it."""
     try:
         yield
     except CondgofError as error:
-        told = f"{change}: {error}" if isinstance(change, str) else change(str(error))
-        error.args = (told, *error.args[1:])
+        message = f"{change}: {error}" if isinstance(change, str) else change(str(error))
+        error.args = (message, *error.args[1:])
         raise
 
 
@@ -150,42 +163,46 @@ def users_code(what: str) -> Iterator[None]:
     """Turn whatever a user's own code raises into one `ModelError` that names it."""
     try:
         yield
-    except (
-        CondgofError,
-        Warning,
-    ):  # a warning is an error only where the user asked for that
+    except CondgofError:
+        raise
+    except Warning:  # a warning is an error only where the user asked for that
         raise
     except Exception as error:
-        told = " ".join(
-            [f"{type(error).__name__}: {error}.", *getattr(error, "__notes__", ())]
-        )
-        raise ModelError(f"{what} failed: {told} The line is in its own error.") from error
+        notes = getattr(error, "__notes__", ())
+        reason = " ".join([f"{type(error).__name__}: {error}.", *notes])
+        raise ModelError(
+            f"{what} failed: {reason} The line is in its own error."
+        ) from error
 
 
 def check_object(obj: object, what: str) -> None:
-    """Refuse an object that fails when it is asked what it can do, which is how kinds are told apart."""
+    """Refuse an object whose attributes cannot be asked for.
+
+    What kind of object a user has passed is found out by its attributes.
+    """
     try:
         hasattr(obj, "shape")
     except Exception as error:
-        told = f"{what}, of type {type(obj).__name__}, cannot be asked what it is"
         raise InputTypeError(
-            f"{told}: its __getattr__ raised {type(error).__name__}: {error}."
+            f"{what}, of type {type(obj).__name__}, cannot be asked what it is: its"
+            f" __getattr__ raised {type(error).__name__}: {error}."
         ) from error
 
 
 def refuse_rows(
     bad: AnyArray, what: str, advice: str, kind: type[InputError] = InputError
 ) -> None:
-    """Raise an error that counts the rows of a mask (n, …) where anything is wrong, if there are any."""
+    """Raise an error that counts the rows where a mask (n, …) is True, if there are any."""
     if not bad.any():
         return
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-    where = (
-        f"in {len(rows)} of {len(bad)} rows, the first in row {rows[0]} (counted from 0)"
+    error = kind(
+        f"{what} in {len(rows)} of {len(bad)} rows, the first in row {rows[0]} (counted"
+        f" from 0). {advice}"
     )
-    error = kind(f"{what} {where}. {advice}")
     if isinstance(error, NonFiniteError):
-        error.count, error.first_row = len(rows), int(rows[0])
+        error.count = len(rows)
+        error.first_row = int(rows[0])
     raise error
 
 
@@ -197,7 +214,7 @@ def check_finite(values: AnyArray, what: str, advice: str) -> None:
 
 
 def check_choice(value: object, name: str, choices: Collection[str]) -> str:
-    """Check an option that is one of some words."""
+    """Check an option that is one of some words, and return it."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(
             f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}."
@@ -212,7 +229,11 @@ def check_count(
     hint: str = "",
     kind: type[CondgofError] = InputError,
 ) -> int:
-    """Check an option that is a whole number of at least 1."""
+    """Check an option that is a whole number from 1 to `most`, and return it.
+
+    A message names the option by `name` and ends with `hint`; `kind` is the error of what
+    is no whole number at all.
+    """
     wrong = f"{name} must be an integer, got {value!r}.{hint}"
     if isinstance(value, (bool, np.bool_)):
         raise InputError(wrong)
@@ -232,10 +253,11 @@ def check_count(
 def check_number(
     value: object, name: str, wanted: str, fits: Callable[[float], bool]
 ) -> float:
-    """Check an option that is a number; `wanted` says in words which ones fit."""
+    """Check an option that is a number, and return it; `wanted` says which ones fit."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        with suppress(OverflowError):  # of a huge integer
-            if fits(number := float(value)):
+        with suppress(OverflowError):  # a huge integer is no float
+            number = float(value)
+            if fits(number):
                 return number
     raise InputError(f"{name} must be {wanted}, got {value!r}.")
 

@@ -1,4 +1,4 @@
-"""What a test gives back: plain, frozen, picklable; and the wording of p-values and of numbers."""
+"""What a test gives back, and how p-values and numbers are written."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import check_number, require
+
+#: Locations of a finite-set test that `print` shows at most.
+MAX_LOCATIONS_SHOWN = 5
+
+#: Smaller p-values are written as "< 0.0001"; those that round to 0.0001 are not.
+SMALLEST_PVALUE_SHOWN = 9.99e-5
 
 
 class Record:
@@ -24,11 +30,11 @@ class Record:
                 object.__setattr__(self, name, MappingProxyType(dict(value)))
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.items()
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, value in state
-        }
+        state = dict(self.__dict__)
+        for name, value in state.items():
+            if isinstance(value, Mapping):
+                state[name] = dict(value)  # a read-only view of a mapping does not pickle
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -40,7 +46,7 @@ class Record:
 
 
 class Shown:
-    """How a result shows itself in a notebook: as a card, and its rows as a pandas frame."""
+    """How a result shows itself: as a card in a notebook, its rows as a pandas frame."""
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows of `to_frame`, a dictionary each."""
@@ -83,18 +89,18 @@ class GofResult(Shown, Record):
     null_distribution : ndarray of shape (n_boot,), optional
         Draws of the statistic under the null hypothesis.
     null : str, optional
-        How they were drawn, or the limit that stands in for them.
+        How the draws were made, or the limit that stands in for them.
     kernel_x, kernel_y : Kernel, optional
         The kernels, with the bandwidths that were used.
     solver : str, optional
         Which solver ran.
     locations : ndarray of shape (J, d), optional
-        The test locations of the finite-set tests, in the user's units; levels by their
-        position.
+        The test locations of the finite-set tests, in the user's units; categories by
+        their position.
     seed : int, optional
         Passing it as ``rng=`` gives this very result.
     details : mapping
-        What is special to the method.
+        What only this method reports.
 
     Examples
     --------
@@ -117,22 +123,20 @@ class GofResult(Shown, Record):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def reject(self, alpha: float = 0.05) -> bool:
-        """Whether the model is rejected at level `alpha`: the p-value is at most `alpha`."""
+        """Whether the model is rejected: the p-value is at most `alpha`."""
         return self.pvalue <= check_alpha(alpha)
 
     @property
     def pvalue_words(self) -> str:
-        """The p-value in words; "p ≤ 0.001" where no draw was as large as the statistic."""
+        """The p-value as text; "p ≤ 0.001" where no draw was as large as the statistic."""
         return pvalue_words(self.pvalue, self.pvalue_floor)
 
     @property
     def pvalue_floor(self) -> float:
-        """The smallest p-value that the draws can give; 0 where it does not come from draws."""
-        return (
-            0.0
-            if self.null_distribution is None
-            else 1.0 / (len(self.null_distribution) + 1)
-        )
+        """The smallest p-value that the draws can give; 0 where there are no draws."""
+        if self.null_distribution is None:
+            return 0.0
+        return 1.0 / (len(self.null_distribution) + 1)
 
     def plot(self, ax: object = None) -> Any:
         """Draw the null distribution and the statistic (needs ``condgof[plot]``).
@@ -144,7 +148,8 @@ class GofResult(Shown, Record):
 
         Examples
         --------
-        >>> result = GofResult(2.0, 0.01, "kcsd", 100, null_distribution=np.arange(100) / 50)
+        >>> draws = np.arange(100) / 50
+        >>> result = GofResult(2.0, 0.01, "kcsd", 100, null_distribution=draws)
         >>> result.plot().get_title(loc="left")
         'kcsd, n = 100: p = 0.010'
         """
@@ -164,86 +169,118 @@ class GofResult(Shown, Record):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what `print` shows below the verdict: a name and a value each."""
-        draws = 0 if self.null_distribution is None else len(self.null_distribution)
-        limit = f" ({self.null} limit)" if self.null else ""
-        how = f" ({draws:,} {self.null} draws)" if draws else limit
-        details, pvalue = self.details, pvalue_number(self.pvalue, self.pvalue_floor)
-        facts = [("p-value", f"{pvalue}{how}"), ("statistic", f"{self.statistic:.4g}")]
-        facts += [("kernel x", str(self.kernel_x))] if self.kernel_x is not None else []
-        facts += [("kernel y", str(self.kernel_y))] if self.kernel_y is not None else []
-        told = (
-            ("groups", "rows", "in {:,} groups"),
-            ("block_length", "rows", "in order, blocks of {:,}"),
-            ("standardized_by", "y seen as", "{}"),
-            ("x_seen_as", "x seen as", "{}"),
-        )
-        facts += [
-            (name, words.format(details[key]))
-            for key, name, words in told
-            if key in details
+        details = self.details
+        pvalue = pvalue_number(self.pvalue, self.pvalue_floor)
+        facts = [
+            ("p-value", pvalue + self._null_words()),
+            ("statistic", f"{self.statistic:.4g}"),
         ]
+        if self.kernel_x is not None:
+            facts.append(("kernel x", str(self.kernel_x)))
+        if self.kernel_y is not None:
+            facts.append(("kernel y", str(self.kernel_y)))
+        if "groups" in details:
+            facts.append(("rows", f"in {details['groups']:,} groups"))
+        if "block_length" in details:
+            facts.append(("rows", f"in order, blocks of {details['block_length']:,}"))
+        if "standardized_by" in details:
+            facts.append(("y seen as", f"{details['standardized_by']}"))
+        if "x_seen_as" in details:
+            facts.append(("x seen as", f"{details['x_seen_as']}"))
         if "strongest_location" in details:
             place = details["strongest_location"]
-            facts.append(
-                ("strongest", f"near x = {_point(place.get('label') or place['x'])}")
-            )
+            point = _point(place.get("label") or place["x"])
+            facts.append(("strongest", f"near x = {point}"))
         if self.locations is not None:
             points = [_point(v) for v in details.get("location_labels") or self.locations]
-            facts.append(("locations", ", ".join(points[:5]) + ", ..." * (len(points) > 5)))
+            rest = ", ..." if len(points) > MAX_LOCATIONS_SHOWN else ""
+            facts.append(("locations", ", ".join(points[:MAX_LOCATIONS_SHOWN]) + rest))
         if "fitted" in details:
             facts.append(("fitted", details["fitted"]))
-        return [*facts, *(("note", str(note)) for note in details.get("notes", ()))]
+        facts += [("note", str(note)) for note in details.get("notes", ())]
+        return facts
+
+    def _null_words(self) -> str:
+        """Say in brackets what the p-value comes from; "" where that is not known."""
+        if self.null_distribution is not None and len(self.null_distribution):
+            return f" ({len(self.null_distribution):,} {self.null} draws)"
+        return f" ({self.null} limit)" if self.null else ""
 
     def __repr__(self) -> str:
-        told = (
-            f"method={self.method!r}, n={self.n}, statistic={self.statistic:.6g},"
-            f" {self.pvalue_words}"
+        return (
+            f"GofResult(method={self.method!r}, n={self.n},"
+            f" statistic={self.statistic:.6g}, {self.pvalue_words})"
         )
-        return f"GofResult({told})"
 
     def __str__(self) -> str:
-        lines = [("verdict", self.verdict), *self.facts()]
-        listed = "".join(f"\n  {name:10} {value}" for name, value in lines)
-        return f"{self.method} test of goodness of fit, n = {self.n:,}{listed}"
+        lines = [f"{self.method} test of goodness of fit, n = {self.n:,}"]
+        for name, value in [("verdict", self.verdict), *self.facts()]:
+            lines.append(f"  {name:10} {value}")
+        return "\n".join(lines)
 
 
-def share_interval(
-    k: AnyArray | int, n: AnyArray | int, error: float = 0.05
-) -> tuple[FloatArray, FloatArray]:
-    """Return Clopper and Pearson's exact interval of a probability, k of n seen."""
+class Interval(NamedTuple):
+    """The ends of confidence intervals, of one shape."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+def share_interval(k: AnyArray | int, n: AnyArray | int, error: float = 0.05) -> Interval:
+    """Return Clopper and Pearson's exact interval of a probability.
+
+    Parameters
+    ----------
+    k, n : int or ndarray of one shape
+        Successes, and trials.
+    error : float
+        The interval covers the probability with probability 1 − error at least.
+    """
     from scipy.special import betaincinv
 
-    k, n = np.asarray(k), np.asarray(n)
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, error / 2), 0.0)
-    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2), 1.0)
+    k = np.asarray(k)
+    n = np.asarray(n)
+    low = betaincinv(np.maximum(k, 1), n - k + 1, error / 2)
+    high = betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2)
+    return Interval(low=np.where(k > 0, low, 0.0), high=np.where(k < n, high, 1.0))
 
 
 def check_alpha(alpha: object) -> float:
-    """Check a level."""
+    """Check the level of a test, and return it."""
     return check_number(alpha, "alpha", "between 0 and 1", lambda value: 0 < value < 1)
 
 
 def pvalue_words(value: float, floor: float = 0.0) -> str:
-    """Write a p-value in words; see `pvalue_number`."""
+    """Write a p-value with its sign, as in "p = 0.03"; see `pvalue_number`."""
     shown = pvalue_number(value, floor)
     return f"p {shown}" if shown.startswith(("≤", "<")) else f"p = {shown}"
 
 
 def pvalue_number(value: float, floor: float = 0.0) -> str:
-    """Write a p-value as people do; the smallest that draws can give is an upper bound, rounded up."""
+    """Write a p-value as people do.
+
+    `floor` is the smallest p-value that the draws can give. There the value is an upper
+    bound, and is rounded up to one figure.
+    """
     if not math.isfinite(value):
         return "–"
     if 0.0 < value <= floor * (1.0 + 1e-9):
-        step = 10.0 ** math.floor(math.log10(value) + 1e-9)
-        bound = min(math.ceil(value / step - 1e-6) * step, 1.0)
-        if bound < 9.99e-5:
-            return f"≤ {bound:.0e}".replace("e-0", "e-").replace("-", "−")
-        return f"≤ {_trimmed(pvalue_number(bound))}"
-    if value < 9.99e-5:
+        return f"≤ {_rounded_up(value)}"
+    if value < SMALLEST_PVALUE_SHOWN:
         return "< 0.0001"
-    digits = 4 if value < 0.01 else 3 if value < 0.1 else 2
-    shown = f"{value:.{digits}f}"
-    return _trimmed(shown) if value < 0.01 else shown
+    if value < 0.01:
+        return _trimmed(f"{value:.4f}")
+    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _rounded_up(pvalue: float) -> str:
+    """Write a p-value rounded up to one figure, and at most 1."""
+    # The small numbers keep 0.001, computed with a rounding error, from becoming 0.002.
+    step = 10.0 ** math.floor(math.log10(pvalue) + 1e-9)
+    bound = min(math.ceil(pvalue / step - 1e-6) * step, 1.0)
+    if bound < SMALLEST_PVALUE_SHOWN:
+        return f"{bound:.0e}".replace("e-0", "e-").replace("-", "−")
+    return _trimmed(pvalue_number(bound))
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -277,11 +314,12 @@ def rounded(value: float) -> str:
 
 
 def decimals(value: float) -> int:
-    """Return how many decimals show two figures of a number: 2, or more for a small one."""
+    """Return how many decimals show two figures of a number: from 2 to 6."""
     if value == 0 or not math.isfinite(value):
         return 2
-    # 0.1 less a rounding error is 0.1.
-    return min(max(2, 1 - math.floor(math.log10(abs(value)) + 1e-9)), 6)
+    # The small number keeps 0.1, computed with a rounding error, from counting as 0.09.
+    magnitude = math.floor(math.log10(abs(value)) + 1e-9)
+    return min(max(2, 1 - magnitude), 6)
 
 
 def short(value: float) -> str:
@@ -289,17 +327,32 @@ def short(value: float) -> str:
     return f"{value:.{decimals(value)}f}"
 
 
-def sized(estimate: float, low: float, high: float, about: float = 0.0) -> tuple[str, str]:
-    """Write an estimate and its interval with the digits that its distance from `about` asks for."""
+class EstimateText(NamedTuple):
+    """An estimate as text, and its interval, as in "0.17 to 0.25"."""
+
+    estimate: str
+    interval: str
+
+
+def estimate_text(
+    estimate: float, low: float, high: float, about: float = 0.0
+) -> EstimateText:
+    """Write an estimate and its interval so that two figures of estimate − about show."""
     digits = decimals(estimate - about)
-    return f"{estimate:.{digits}f}", f"{low + 0.0:.{digits}f} to {high + 0.0:.{digits}f}"
+    # 0.0 is added because -0.0 would be written with its sign.
+    return EstimateText(
+        estimate=f"{estimate:.{digits}f}",
+        interval=f"{low + 0.0:.{digits}f} to {high + 0.0:.{digits}f}",
+    )
 
 
 def _trimmed(text: str) -> str:
+    """Drop zeros at the end of decimals."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _read_only(value: object) -> None:
+    """Make an array read-only, or all arrays of a mapping."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, Mapping):
@@ -310,8 +363,11 @@ def _read_only(value: object) -> None:
 def _point(v: FloatArray | Mapping[str, float | str]) -> str:
     """Write a point: a number, (1, 2), or by names (age=30, sex=f)."""
     if isinstance(v, Mapping):
-        texts = ((name, x if isinstance(x, str) else f"{x:.4g}") for name, x in v.items())
-        return f"({', '.join(f'{name}={text}' for name, text in texts)})"
+        texts = []
+        for name, value in v.items():
+            text = value if isinstance(value, str) else f"{value:.4g}"
+            texts.append(f"{name}={text}")
+        return f"({', '.join(texts)})"
     numbers = ", ".join(f"{value:.4g}" for value in v)
     return numbers if len(v) == 1 else f"({numbers})"
 

@@ -1,4 +1,4 @@
-"""Times with censoring: level however rows are censored, and power beside gofreg's CondKolmY_RCM."""
+"""Times with censoring: level under several censorings, and power beside gofreg's test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def random(n: int, share: float, x: Any, scale: Any, rng: Rng) -> Any:
 
 
 def by_column(n: int, share: float, x: Any, scale: Any, rng: Rng) -> Any:
-    """Twice the share where the second column is above 0 (at most 0.9), and next to none below."""
+    """Censor twice the share (at most 0.9) where the second column is above 0, else 2%."""
     own = np.where(x[:, 1] > 0, min(2 * share, 0.9), 0.02)
     return scale * rng.exponential((1 - own) / own)
 
@@ -49,42 +49,41 @@ CENSOR: dict[str, Censor] = {
 def watched(
     how: str, share: float, n: int, rng: Rng, shape: float = 1.0, late: bool = False
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Exponential times (of another shape where the model is wrong), and what is seen of them."""
+    """Exponential times (another shape than 1 is a misfit), and what is observed."""
     x = rng.normal(size=(n, 2))
     scale = np.exp(0.5 * x[:, 0])
     until = CENSOR[how](n, share, x, scale, rng)
     entry = 0.3 * scale * rng.random(n) * (rng.random(n) < 0.5)
     times = scale * rng.weibull(shape, n)
     if late:  # an exponential time has no memory
-        times, until = times + entry, until + entry
-    seen = {
-        "y": np.minimum(times, until),
-        "event": times <= until,
-        **({"entry": entry} if late else {}),
-    }
-    return cg.models.Exponential(scale=scale), x, seen
+        times = times + entry
+        until = until + entry
+    observed = {"y": np.minimum(times, until), "event": times <= until}
+    if late:
+        observed["entry"] = entry
+    return cg.models.Exponential(scale=scale), x, observed
 
 
 def level_trial(verb: str, how: str, share: float, n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, int(100 * share), *how.encode()])
     late = how == "late entry"
-    model, x, seen = watched("at random" if late else how, share, n, rng, late=late)
-    found = getattr(cg, verb)(model, x, **seen, rng=trial, **ONE)
+    model, x, observed = watched("at random" if late else how, share, n, rng, late=late)
+    found = getattr(cg, verb)(model, x, **observed, rng=trial, **ONE)
     return {"pvalue": float(found.pvalue)}
 
 
 def power_trial(share: float, n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, int(100 * share)])
-    model, x, seen = watched("at random", share, n, rng, shape=1.3)
+    model, x, observed = watched("at random", share, n, rng, shape=1.3)
     scale = np.exp(0.5 * x[:, 0])
     other = kolmogorov_censored(
         lambda t: -np.expm1(-t / scale[:, None]),
         lambda g: scale * g.exponential(size=n),
-        seen["y"],
-        seen["event"].astype(int),
+        observed["y"],
+        observed["event"].astype(int),
         rng,
     )
-    own = cg.adaptive(model, x, **seen, rng=trial, **ONE).pvalue
+    own = cg.adaptive(model, x, **observed, rng=trial, **ONE).pvalue
     return {"adaptive": float(own), "gofreg": float(other)}
 
 
@@ -105,10 +104,8 @@ def show_pairs(rows: Rows) -> tuple[str, list[str]]:
     names = list(
         dict.fromkeys(key for one in rows.values() for key in one[0] if key != "trial")
     )
-    lines, failures = (
-        [f"| cell | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"],
-        [],
-    )
+    lines = [f"| cell | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    failures = []
     for name, trials in rows.items():
         pair = [key for key in names if key in trials[0]]
         rates = {key: sum(one[key] <= 0.05 for one in trials) / len(trials) for key in pair}

@@ -1,5 +1,6 @@
-"""The claims about `check`: that nothing is named of a true model, that what is wrong is found, and that
-what is said of it holds.
+"""The claims about `check`.
+
+Nothing is named of a true model, what is wrong is found, and what is reported of it holds.
 
 A trial is a dictionary of plain numbers, seeded by its own coordinates and written as a
 line of JSON when it is finished, so that stopping and going on change nothing.
@@ -97,8 +98,10 @@ def true_sample(
 ) -> tuple[Any, Any, Any, dict]:
     """Draw x, y of a model that is right."""
     x = table_of(n, columns, rng)
-    a, age = x["c0"].to_numpy(), x["c2"].to_numpy()
-    mean, sd = a + age / 20.0, np.exp(0.3 * a)
+    a = x["c0"].to_numpy()
+    age = x["c2"].to_numpy()
+    mean = a + age / 20.0
+    sd = np.exp(0.3 * a)
     if kind == "classes":
         logits = np.column_stack([a, 0.5 - a, (age - 40) / 20.0])
         p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -109,21 +112,16 @@ def true_sample(
         return cg.models.Poisson(mean=rate), x, rng.poisson(rate), {}
     if kind == "groups":
         groups = rng.integers(0, max(10, n // 20), n)
-        z = np.sqrt(0.3) * rng.normal(size=groups.max() + 1)[groups] + np.sqrt(
-            0.7
-        ) * rng.normal(size=n)
+        shared = rng.normal(size=groups.max() + 1)[groups]
+        z = np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=n)
         return (mean, sd), x, mean + sd * z, {"groups": groups}
     y = mean + sd * rng.normal(size=n)
     if kind == "intervals":
         end = float(ndtri(0.95))
         return cg.from_intervals(mean - end * sd, mean + end * sd, 0.9), x, y, {}
     if kind == "draws":
-        return (
-            cg.from_draws(mean[:, None] + sd[:, None] * rng.normal(size=(n, 60))),
-            x,
-            y,
-            {},
-        )
+        draws = mean[:, None] + sd[:, None] * rng.normal(size=(n, 60))
+        return cg.from_draws(draws), x, y, {}
     if kind == "scores":
         return cg.from_scores(-(y - mean) / sd**2), x, y, {}
     return (mean, sd), x, y, {}
@@ -187,17 +185,18 @@ def wrong_slice(kind: str, x: pd.DataFrame, mean: Any) -> Any:
 def wrong_sample(
     kind: str, how: str, reach: float, n: int, trial: int
 ) -> tuple[Any, Any, Any, Any]:
-    """x, the predicted mean, which rows are wrong, and z, which is wrong by so many standard errors."""
+    """x, the predicted mean, which rows are wrong, and z, off by `reach` errors."""
     rng = np.random.default_rng(
         [trial, n, round(100 * reach), *kind.encode(), *how.encode()]
     )
     x = table_of(n, 6, rng)
     mean = np.log(x["c5"].to_numpy()) + x["c3"].to_numpy()
-    wrong, z = wrong_slice(kind, x, mean), rng.normal(size=n)
+    wrong = wrong_slice(kind, x, mean)
+    z = rng.normal(size=n)
     rows = int(wrong.sum())
     if how == "shift":
         return x, mean, wrong, z + wrong * reach / np.sqrt(rows)
-    # the score of log sd has variance 2
+    # The Stein score of log sd has variance 2.
     return x, mean, wrong, z * np.exp(wrong * reach / np.sqrt(2.0 * rows))
 
 
@@ -213,10 +212,13 @@ def found_trial(kind: str, how: str, reach: float, n: int, trial: int) -> dict[s
             "named": float(len(found.slices))}  # fmt: skip
 
 
-#: How many standard errors the misfit of the slice is: an oracle that knows the slice and
-#: the direction of the misfit finds it with power 0.99 at level 0.05, at level 0.05 over
-#: 5,000 slices, or at 1e-8.
-ORACLE, ORACLE_CORRECTED, ORACLE_SURE = 1.959964 + 2.326348, 4.416855 + 2.326348, 8.0
+#: Standard errors of the misfit of the slice that an oracle, which knows the slice and the
+#: direction of the misfit, finds with power 0.99 at level 0.05.
+ORACLE = 1.959964 + 2.326348
+#: The same at level 0.05 over 5,000 slices.
+ORACLE_CORRECTED = 4.416855 + 2.326348
+#: The same at level 1e-8.
+ORACLE_SURE = 8.0
 FOUND_CELLS = {
     f"{kind}, {how}, {name}": (partial(found_trial, kind, how, reach, 1000), 200)
     for kind in ("level", "interval", "pair", "predicted")
@@ -254,7 +256,8 @@ def said_trial(how: str, size: float, n: int, trial: int) -> dict[str, float]:
     z = shift + spread * rng.normal(size=n)
     found = cg.check((mean, np.ones(n)), x, mean + z, rng=trial, **FAST)
     held = total = 0
-    said, true = [], []
+    said = []
+    true = []
     for one in found.slices:
         for finding in one.findings:
             if finding.kind not in ("shift", "spread"):

@@ -1,4 +1,4 @@
-"""`compare` and `rank`: level where two wrong models are equally good, power beside a paired t test.
+"""`compare` and `rank`: level for equally good wrong models, power beside a t test.
 
 Pairs are equally good by symmetry, or (a wrong spread) because their expected scores are
 made equal.
@@ -17,11 +17,14 @@ from scipy.optimize import brentq
 from scipy.stats import norm, ttest_1samp
 
 import condgof as cg
-from condgof.laws._scores import score
+from condgof.laws import score
 
 Normal = cg.models.Normal
 LEVELS = np.array([0.1, 0.5, 0.9])
-GROUP, BLOCK = 6, "auto"
+#: Rows of a group.
+GROUP = 6
+#: The option dependence= for rows in the order of time.
+BLOCK = "auto"
 
 
 def sample(n, rng):
@@ -67,14 +70,18 @@ def classes(n, rng):
 def counts(n, rng):
     """Successes of ten trials, too many on the right and on the left."""
     x = rng.standard_normal((n, 1))
-    p, q = (cg.models.Binomial(trials=10, p=lambda x, s=s: 1 / (1 + np.exp(-s * x[:, 0])))(x)
-            for s in (0.25, -0.25))  # fmt: skip
-    return p, q, x, rng.binomial(10, 0.5, n), {}
+
+    def law(slope):
+        return cg.models.Binomial(
+            trials=10, p=lambda x: 1 / (1 + np.exp(-slope * x[:, 0]))
+        )(x)
+
+    return law(0.25), law(-0.25), x, rng.binomial(10, 0.5, n), {}
 
 
 @cache
 def as_good_as(std: float, key: str) -> float:
-    """Return the spread above 1 with the mean score that N(0, std²) has where N(0, 1) is true."""
+    """Return the sd above 1 with the mean score of N(0, std²), where N(0, 1) is true."""
     z, w = np.polynomial.hermite_e.hermegauss(120)
 
     def mean(s):
@@ -149,16 +156,27 @@ def wide(n, rng):
 
 
 CASES: dict[str, Callable[..., Any]] = {
-    "shifts": shifts, "draws": draws, "quantiles": quantiles, "intervals": intervals, "classes": classes,
-    "counts": counts, "spread-log": spread("log"), "spread-crps": spread("crps"),
-    "heavy-slopes": heavy_slopes, "groups": groups, "ar1": ar1, "unnormalised": unnormalised,
-    "identical": identical, "better": better, "wide": wide,
-}  # fmt: skip
+    "shifts": shifts,
+    "draws": draws,
+    "quantiles": quantiles,
+    "intervals": intervals,
+    "classes": classes,
+    "counts": counts,
+    "spread-log": spread("log"),
+    "spread-crps": spread("crps"),
+    "heavy-slopes": heavy_slopes,
+    "groups": groups,
+    "ar1": ar1,
+    "unnormalised": unnormalised,
+    "identical": identical,
+    "better": better,
+    "wide": wide,
+}
 
 
 @dataclass(frozen=True)
 class CompareCell:
-    """One comparison at one size, by one measure; `models` > 0: that many models, ranked."""
+    """One comparison at one size, by one measure, or a ranking of `models` > 0 models."""
 
     case: str
     n: int

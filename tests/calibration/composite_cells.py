@@ -1,6 +1,6 @@
-"""The claims about `composite`: its level where the family is true, beside the test that takes the
-fitted model for the truth, and its power.
+"""The claims about `composite`: its level where the family is true, and its power.
 
+Beside it stands the test that takes the fitted model for the truth.
 A trial fits the family on its own sample; what a problem calls its model is not looked at.
 """
 
@@ -225,8 +225,11 @@ def whole_trial(name, n, trial):
 
 
 def show_whole(rows):
-    lines = ["| fit | verdict at 0.05 | at 0.01 | any slice named | refits that failed, a trial |",
-             "|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "| fit | verdict at 0.05 | at 0.01 | any slice named |"
+        " refits that failed, a trial |",
+        "|---|---|---|---|---|",
+    ]
     failed = []
     for name, trials in rows.items():
         total = len(trials)

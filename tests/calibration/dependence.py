@@ -1,4 +1,4 @@
-"""Rows that depend on each other: the level with `dependence` and `groups`, and without them."""
+"""Rows that depend on each other: the level with and without `dependence` and `groups`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from scipy.special import ndtr, ndtri
 import condgof as cg
 from cells import Cell
 
-N, GROUPS, N_BOOT = 500, 20, 300
+#: Rows of a sample, unless a cell says otherwise.
+N = 500
+#: Groups that these rows come in.
+GROUPS = 20
+#: Draws of a test.
+N_BOOT = 300
 LINE = cg.models.Normal(mean=lambda x: x, std=1.0)
 
 
@@ -30,7 +35,7 @@ def autoregressive(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 def seasonal(
     season: int, rho: float, n: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Errors that are AR(1) from season to season with rho, standard normal each; season 1 is AR(1)."""
+    """Standard normal errors, AR(1) with rho from season to season; season 1 is AR(1)."""
     x, e = rng.standard_normal((2, n))
     for t in range(season, n):
         e[t] = rho * e[t - season] + np.sqrt(1 - rho**2) * e[t]
@@ -38,7 +43,7 @@ def seasonal(
 
 
 def volatile(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Normal errors of independent signs; their sizes are those of an AR(1) process with 0.9."""
+    """Normal errors with independent signs and the sizes of an AR(1) process with 0.9."""
     x, y = seasonal(1, 0.9, n, rng)
     return x, x + ndtri((1 + ndtr(y - x)) / 2) * rng.choice([-1.0, 1.0], n)
 
@@ -51,9 +56,10 @@ def clustered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parcelled(p: Any, x: Any, y: Any, **options: Any) -> cg.GofResult:
-    """Draws from sums over 50 parcels of rows, as the test makes them by itself above 4,096 rows."""
-    module = "condgof.methods._lowrank"
-    with mock.patch(f"{module}.WEIGHTED_ROWS", 400), mock.patch(f"{module}.PARCELS", 50):
+    """Draw from sums over 50 parcels of rows, as the test does above 4,096 rows."""
+    few_rows = mock.patch("condgof.null._choose.WEIGHTED_ROWS", 400)
+    few_parcels = mock.patch("condgof.null._signs.MOST_PARCELS", 50)
+    with few_rows, few_parcels:
         return cg.adaptive(p, x, y, **options)
 
 
@@ -136,7 +142,7 @@ def dependence_lines(
     bounds: Any,
     failures: list[str],
 ) -> list[str]:
-    """Return the table: what is said must bring the level back, and the plain test must need it."""
+    """Return the table: options must restore the level, which the plain test must lose."""
     lines = [
         "## Rows that depend on each other: rejections of the true model at α = 0.05",
         "",
@@ -165,7 +171,8 @@ def dependence_lines(
     ]
     for cell in cells:
         count = sum(p <= 0.05 for p in results[cell.name].values())
-        plain, (low, high) = cell.null == "plain", bounds(cell.trials, 0.05)
+        plain = cell.null == "plain"
+        low, high = bounds(cell.trials, 0.05)
         low = 0 if cell.problem in LASTING else low
         claim = f"above {high}" if plain else f"{low} to {high}"
         holds = count > high if plain else low <= count <= high

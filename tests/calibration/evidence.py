@@ -1,4 +1,4 @@
-"""Level with every kind of evidence, at small and large n, and where version 0.1 lost it."""
+"""Level with every kind of evidence, at small and large n, and where 0.1 lost it."""
 
 from __future__ import annotations
 
@@ -107,9 +107,10 @@ def in_order(kind: Draw, n: int, rng: Rng) -> Any:
 
 
 def student(n: int, rng: Rng) -> Any:
-    """Scores that are Student t with 2 degrees of freedom: std² is χ²_2/2, and is not told."""
+    """Student t scores with 2 degrees of freedom: std² is χ²_2/2, and not predicted."""
     x, mean, _, _ = sample(n, rng)
-    noise, std = rng.normal(size=n), np.sqrt(rng.exponential(size=n))
+    noise = rng.normal(size=n)
+    std = np.sqrt(rng.exponential(size=n))
     return cg.from_scores(-noise / std), x, mean + std * noise
 
 
@@ -127,11 +128,8 @@ def confident(error: float, n: int, rng: Rng) -> Any:
     x = rng.normal(size=(n, 2))
     side = (x[:, 0] > 0).astype(int)
     P = np.where(np.eye(2)[side] == 1, 1 - error, error)
-    return (
-        cg.probabilities(P, classes=[0, 1]),
-        x,
-        np.where(rng.random(n) < error, 1 - side, side),
-    )
+    y = np.where(rng.random(n) < error, 1 - side, side)
+    return cg.probabilities(P, classes=[0, 1]), x, y
 
 
 def rare(n: int, rng: Rng) -> Any:
@@ -161,12 +159,17 @@ def box(n: int, rng: Rng) -> Any:
 
 def huge(n: int, rng: Rng) -> Any:
     """Four scores ten thousand times the others, of a true law."""
-    x, noise, std = rng.normal(size=(n, 2)), rng.normal(size=n), np.ones(n)
+    x = rng.normal(size=(n, 2))
+    noise = rng.normal(size=n)
+    std = np.ones(n)
     std[rng.choice(n, 4, replace=False)] = 1e-4
     return cg.from_scores(-noise / std), x, x[:, 0] + std * noise
 
 
-BOTH, SURE = ("adaptive", "kcsd"), ("kcsd", "check", "calibration")
+#: Tests of most cells.
+BOTH = ("adaptive", "kcsd")
+#: Tests of confident classes.
+SURE = ("kcsd", "check", "calibration")
 #: What 0.1 rejected too often, at which sizes, by which tests.
 BROKEN: dict[str, tuple[Draw, tuple[int, ...], tuple[str, ...]]] = {
     "error 0.001": (partial(confident, 1e-3), (2600, 10_000, 50_000), SURE),

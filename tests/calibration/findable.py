@@ -1,4 +1,4 @@
-"""What could be found at all of the slice that is wrong, by one who is told the misfit and its size.
+"""What can be found of the wrong slice by an oracle that knows the misfit and its size.
 
 Given candidates that are all as likely, the likelihood of the data says how probable each
 of them is; the two guesses that most probably overlap the wrong one (Jaccard index above
@@ -16,9 +16,12 @@ import numpy as np
 
 from checks import ORACLE, ORACLE_CORRECTED, CheckClaim, wrong_sample
 
-#: Bins of a column by itself and in a pair, rows that a slice has at least: as in a search
-#: by `check`.
-BINS, BINS_PAIR, LEAST = 20, 6, 25
+#: Bins of a column by itself, as in a search by `check`.
+BINS = 20
+#: Bins of each column of a pair, as in a search by `check`.
+BINS_PAIR = 6
+#: Rows that a slice has at least, as in a search by `check`.
+LEAST = 25
 #: Only the most probable candidates are compared.
 MOST = 1500
 
@@ -61,9 +64,8 @@ def findable_trial(
     first = int(np.argmax(near @ probability))
     second = int(np.argmax(near @ (probability * ~near[first])))
     guesses = inside[top[[first, second]]]
-    return {
-        "found": float(max((g & wrong).sum() / (g | wrong).sum() for g in guesses) > 0.5)
-    }
+    jaccard = [(guess & wrong).sum() / (guess | wrong).sum() for guess in guesses]
+    return {"found": float(max(jaccard) > 0.5)}
 
 
 def show(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:

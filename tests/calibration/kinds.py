@@ -1,4 +1,4 @@
-"""Predictions that are no densities: draws, quantiles, intervals, PITs, zeros; the power of draws."""
+"""Predictions that are no densities: draws, quantiles, intervals, PITs, zeros."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import condgof as cg
 from checks import CheckClaim
 from condgof.study import problem
 
-ONE = {"engine": 1}  # core; all else, the number of draws too, as users have it
+#: One core; all else, the number of draws too, is as users have it.
+ONE = {"engine": 1}
 #: Levels of quantiles, by their number.
 LEVELS = {
     3: [0.1, 0.5, 0.9],
@@ -24,17 +25,15 @@ LEVELS = {
 def sample(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
     """A mean that bends and a noise that grows; x has two columns."""
     x = rng.normal(size=(n, 2))
-    mean, std = np.sin(x[:, 0]) + 0.5 * x[:, 1], 0.5 + 0.5 * np.abs(x[:, 1])
+    mean = np.sin(x[:, 0]) + 0.5 * x[:, 1]
+    std = 0.5 + 0.5 * np.abs(x[:, 1])
     return x, mean, std, mean + std * rng.normal(size=n)
 
 
 def draws(m: int, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     x, mean, std, y = sample(n, rng)
-    return (
-        cg.from_draws(mean[:, None] + std[:, None] * rng.normal(size=(n, m)), rng=rng),
-        x,
-        y,
-    )
+    values = mean[:, None] + std[:, None] * rng.normal(size=(n, m))
+    return cg.from_draws(values, rng=rng), x, y
 
 
 def counts(m: int, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -72,7 +71,8 @@ def pits(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
 
 def inflated(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     x, mean, _, _ = sample(n, rng)
-    rate, zeros = np.exp(0.5 * mean + 0.5), 1 / (1 + np.exp(1 - x[:, 0]))
+    rate = np.exp(0.5 * mean + 0.5)
+    zeros = 1 / (1 + np.exp(1 - x[:, 0]))
     y = np.where(rng.random(n) < zeros, 0, rng.poisson(rate))
     return cg.models.ZeroInflatedPoisson(mean=rate, inflation=zeros), x, y
 
@@ -95,7 +95,8 @@ POWER = {"hgm": 100, "qgm": 400, "weights": 200}
 
 
 def power_trial(name: str, trial: int) -> dict[str, float]:
-    case, n = problem(name), POWER[name]
+    case = problem(name)
+    n = POWER[name]
     rng = np.random.default_rng([trial, n, *name.encode()])
     x, y = case.draw(n, rng)
     law = case.p(x)

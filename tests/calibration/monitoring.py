@@ -1,4 +1,4 @@
-"""The claims about `monitor`: few alarms against true models over all time, soon ones against wrong."""
+"""The claims about `monitor`: few alarms against true models, soon ones against wrong."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 import condgof as cg
 from checks import CheckClaim, at_most, true_sample
 
-ROWS, ALPHA, RUN_LENGTH = 10_000, 0.05, 100_000
+#: Rows of a stream from a true model.
+ROWS = 10_000
+#: The options of a monitor of true models.
+ALPHA = 0.05
+RUN_LENGTH = 100_000
 #: Where the model goes wrong.
 CHANGE = 2_000
 
 
 def noticed(m: Any, after: int) -> dict[str, float]:
-    """At which row there was an alarm and a change, and since when; inf where there was none."""
+    """At which row there was an alarm and a change, and since when; inf if none."""
     alarm = m.state["evidence"]["alarm"]
     change = next((c for c in m.changes if c["rows"] > after), None)
     return {
@@ -150,11 +154,14 @@ def show_late(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
 
 # No change: after how many rows one is seen all the same
 
-SHORT, LIMIT = 1_000, 20_000
+#: The run length that is asked for.
+SHORT = 1_000
+#: Rows after which no change is waited for.
+LIMIT = 20_000
 
 
 def run_length_trial(kind: str, trial: int) -> dict[str, float]:
-    """Rows until the first change is seen, and from there to the second; at most `LIMIT` each."""
+    """Rows to the first change, and from there to the second; at most `LIMIT` each."""
     rng = np.random.default_rng([trial, *kind.encode()])
     m = cg.monitor(cg.models.Normal(mean=0.0, std=1.0), run_length=SHORT, rng=trial)
     while len(m.changes) < 2 and m.rows < 2 * LIMIT:

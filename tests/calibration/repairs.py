@@ -1,5 +1,7 @@
-"""The claims about `Check.repair`: better on new rows where the misfit is clear, harmless where the
-model was true, and no more claimed than new rows show.
+"""The claims about `Check.repair`.
+
+A repair is better on new rows where the misfit is clear, harmless where the model was true,
+and claims no more than new rows show.
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ from checks import FAST, CheckClaim, at_most
 from condgof.study import problem
 from report import TAIL
 
-#: Rows that a repair is judged on, trials of a cell, and what counts as worse, a row.
-NEW, TRIALS, WORSE = 20_000, 200, 0.002
+#: New rows that a repair is judged on.
+NEW = 20_000
+#: Trials of a cell.
+TRIALS = 200
+#: A mean loss of more than this a row counts as worse.
+WORSE = 0.002
 #: Problems with a clear misfit, and true models, with the number of rows to learn from.
 CLEAR = {
     "hgm": 500,
@@ -107,18 +113,17 @@ def repaired(name: str, n: int, trial: int) -> dict[str, float]:
 
 
 def _better(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = (
-        ["| problem | rows | rejected | better | gain | claimed | claimed too much |"],
-        [],
-    )
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = [
+        "| problem | rows | rejected | better | gain | claimed | claimed too much |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    failures = []
     for name, trials in rows.items():
         better = sum(t["gain"] > 0 for t in trials)
         over = sum(t["low"] > t["gain"] for t in trials)
-        means = (
-            np.mean([t[key] for t in trials]) for key in ("gain", "claimed", "rejected")
-        )
-        gain, claimed, rejected = means
+        gain = np.mean([t["gain"] for t in trials])
+        claimed = np.mean([t["claimed"] for t in trials])
+        rejected = np.mean([t["rejected"] for t in trials])
         case, n = name.rsplit(".", 1)
         lines.append(
             f"| {case} | {n} | {rejected:.2f} | {better / len(trials):.3f} | {gain:.4f} | "
@@ -134,17 +139,15 @@ def _better(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
 
 
 def _harmless(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = (
-        ["| problem | rows | learned | worse by 0.002 | mean gain | least |"],
-        [],
-    )
-    lines.append("|---|---|---|---|---|---|")
+    lines = [
+        "| problem | rows | learned | worse by 0.002 | mean gain | least |",
+        "|---|---|---|---|---|---|",
+    ]
+    failures = []
     for name, trials in rows.items():
         worse = sum(t["gain"] < -WORSE for t in trials)
-        gains, learned = (
-            [t["gain"] for t in trials],
-            np.mean([t["learned"] for t in trials]),
-        )
+        gains = [t["gain"] for t in trials]
+        learned = np.mean([t["learned"] for t in trials])
         case, n = name.rsplit(".", 1)
         lines.append(
             f"| {case} | {n} | {learned:.3f} | {worse / len(trials):.3f} |"

@@ -10,12 +10,12 @@ from scipy.stats import binom
 
 from cells import ADAPTIVE, DISCRETE_POWER, LOWRANK, METHODS, NULLS, TRUE_MODELS, Cell
 
-#: Both tails together.
+#: Probability of a count outside the bounds, both tails together.
 TAIL = 1e-4
 
 
 def bounds(trials: int, alpha: float) -> tuple[int, int]:
-    """Return the exact binomial bounds: fewer or more rejections have probability below TAIL."""
+    """Return exact binomial bounds: counts outside have a probability below TAIL."""
     low = int(binom.ppf(TAIL / 2, trials, alpha))
     high = int(binom.isf(TAIL / 2, trials, alpha))
     return low, high
@@ -27,12 +27,13 @@ def level_table(
     below: Collection[str] = (),
     within: Callable[[int, float], tuple[int, int]] = bounds,
 ) -> tuple[str, list[str]]:
-    """Count rejections of cells "row @ column" at each level; those of `below` may be too few."""
-    columns, table, failures = (
-        list(dict.fromkeys(name.split(" @ ")[1] for name in rows)),
-        {},
-        [],
-    )
+    """Count rejections of cells "row @ column" at each level.
+
+    Those of the cells `below` may be too few.
+    """
+    columns = list(dict.fromkeys(name.split(" @ ")[1] for name in rows))
+    table: dict[str, dict[str, str]] = {}
+    failures: list[str] = []
     for name, trials in rows.items():
         row, column = name.split(" @ ")
         shown = []
@@ -62,7 +63,7 @@ def paired_pvalue(better: dict[int, float], worse: dict[int, float]) -> float:
 def cell_sections(
     cells: list[Cell], results: dict[str, dict[int, float]], failures: list[str]
 ) -> list[str]:
-    """Return a section for each kind of cell; claims that fail are added to those of other sections."""
+    """Return a section for each kind of cell; claims that fail are added to `failures`."""
 
     def level_lines(some: list[Cell]) -> list[str]:
         return [
@@ -128,7 +129,8 @@ def page(sections: list[str], failures: list[str]) -> str:
 
 
 def _bounds_lines() -> list[str]:
-    (low5, high5), (low1, high1) = bounds(1000, 0.05), bounds(1000, 0.01)
+    low5, high5 = bounds(1000, 0.05)
+    low1, high1 = bounds(1000, 0.01)
     return [
         (
             f"Exact binomial bounds (outside with probability {TAIL:g}): {low5} to {high5}"
@@ -146,7 +148,7 @@ def _level_lines(
     nulls: tuple[str, ...],
     claimed: tuple[str, ...],
 ) -> list[str]:
-    """One row a model, size and method; two columns a null. `claimed` nulls must stay inside."""
+    """One row a model, size and method, two columns a null; `claimed` nulls must hold."""
     columns = " | ".join(f"{null} {alpha}" for null in nulls for alpha in (0.05, 0.01))
     lines = [f"| model | n | test | {columns} |", "|---" * (3 + 2 * len(nulls)) + "|"]
     by_name = {(c.problem, c.n, c.method, c.null): c for c in cells}

@@ -1,4 +1,4 @@
-"""The claims about how much: bounds of the size, right and sure models, and what could have been found.
+"""The claims about effect size: its bounds, true models, and the detectable effect.
 
 Bounds are those of the size alone, whatever the verdict says; `check` says "worse than you
 allow" only where it also rejects.
@@ -16,11 +16,11 @@ from scipy.special import ndtri
 
 import condgof as cg
 from checks import CheckClaim, at_most
-from condgof.check._size import Bench, Size, first_to_next
-from condgof.methods._adaptive import make_design
-from condgof.methods._options import Options, prepare
-from condgof.methods._scored import Units
+from condgof.check import Bench, Size
+from condgof.check.kinds import first_to_next
+from condgof.methods import Options, make_design, prepare
 from condgof.sample import Seed
+from condgof.stein import Units
 
 Rng = np.random.Generator
 #: (size, n, rng) → (model, x, y, options): y is off by that size at every x, or by a
@@ -32,16 +32,15 @@ HALF = float(ndtri(0.95))
 
 def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
     """Measure a size without a verdict."""
-    how = Options.of(solver="auto", null="auto", n_boot=99, engine=1, **options)
+    how = Options(n_boot=99, engine=1, **options).checked()
+    units = Units(scale_x="ranks", standardize="auto", predictions=True)
     rng = Seed.of(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cg.errors.DependenceWarning)
-        law, scored = prepare(
-            model, x, y, Units("ranks", "auto", predictions=True), how, rng
-        )
-        how = how.for_rows(scored, x)
-        design = make_design(scored.subsample, rng)
-        return Bench.of(law, scored, design, how.rows, rng).size
+        law, rows = prepare(model, x, y, units, how, rng)
+        how = how.for_rows(rows, x)
+        design = make_design(rows.subsample, rng)
+        return Bench.of(law, rows, design, how.rows, rng).size
 
 
 #: What becomes of standard normal z.
@@ -58,12 +57,8 @@ NORMAL: dict[str, Callable[[Any, Any, float], Any]] = {
 
 def normal(kind: str, size: float, n: int, rng: Rng) -> Any:
     x = rng.standard_normal((n, 2))
-    return (
-        (x[:, 0], np.ones(n)),
-        x,
-        x[:, 0] + NORMAL[kind](x, rng.standard_normal(n), size),
-        {},
-    )
+    y = x[:, 0] + NORMAL[kind](x, rng.standard_normal(n), size)
+    return (x[:, 0], np.ones(n)), x, y, {}
 
 
 def softmax(x: Any, count: int, sharp: float) -> Any:
@@ -75,9 +70,8 @@ def softmax(x: Any, count: int, sharp: float) -> Any:
 def nearly(x: Any, count: int, error: float) -> Any:
     """Probabilities of classes of which one is nearly certain."""
     p = np.full((len(x), count), error / (count - 1))
-    p[np.arange(len(x)), np.digitize(x[:, 0], np.linspace(-1, 1, count + 1)[1:-1])] = (
-        1.0 - error
-    )
+    likeliest = np.digitize(x[:, 0], np.linspace(-1, 1, count + 1)[1:-1])
+    p[np.arange(len(x)), likeliest] = 1.0 - error
     return p
 
 
@@ -106,7 +100,8 @@ def intervals(size: float, n: int, rng: Rng) -> Any:
 
 def quantiles(size: float, n: int, rng: Rng) -> Any:
     """Quantiles of which the middle one is exceeded less often, by so much."""
-    x, levels = rng.standard_normal((n, 2)), np.array([0.1, 0.5, 0.9])
+    x = rng.standard_normal((n, 2))
+    levels = np.array([0.1, 0.5, 0.9])
     above = rng.random(n) < 0.5 - size
     y = x[:, 0] + ndtri(0.5 * (rng.random(n) + above))
     return cg.from_quantiles(x[:, :1] + ndtri(levels), levels), x, y, {}
@@ -119,7 +114,8 @@ def draws(size: float, n: int, rng: Rng) -> Any:
 
 
 def scores(size: float, n: int, rng: Rng) -> Any:
-    x, z = rng.standard_normal((n, 2)), size + rng.standard_normal(n)
+    x = rng.standard_normal((n, 2))
+    z = size + rng.standard_normal(n)
     return cg.from_scores(-z[:, None]), x, x[:, 0] + z, {}
 
 
@@ -183,10 +179,8 @@ def truth(name: str) -> float:
 def bounds_trial(name: str, draw: Draw, by: float, n: int, trial: int) -> dict[str, float]:
     """Ask for bounds where the size is what is allowed."""
     model, x, y, said = draw(by, n, np.random.default_rng([trial, n, *name.encode()]))
-    size, allowed = (
-        sized(model, x, y, trial, **said),
-        truth(name) if name in VARYING else by,
-    )
+    size = sized(model, x, y, trial, **said)
+    allowed = truth(name) if name in VARYING else by
     low, high = size.bounds(ALPHA)
     return {
         "size": allowed,
@@ -200,7 +194,8 @@ def bounds_trial(name: str, draw: Draw, by: float, n: int, trial: int) -> dict[s
 
 def show_bounds(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
     head = ("misfit", "size", "estimate", "bounds", "worse than you allow", "good enough")
-    lines, failures = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"], []
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    failures = []
     for name, trials in rows.items():
         mean = {key: float(np.mean([t[key] for t in trials])) for key in trials[0]}
         worse, good = (int(sum(t[key] for t in trials)) for key in ("worse", "good"))
@@ -242,12 +237,11 @@ def true_trial(name: str, draw: Draw, n: int, trial: int) -> dict[str, float]:
 
 
 def show_true(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = ["| model | leaves out 0 | upper end |", "|---|---|---|"], []
+    lines = ["| model | leaves out 0 | upper end |", "|---|---|---|"]
+    failures = []
     for name, trials in rows.items():
-        above, high = (
-            int(sum(t["above"] for t in trials)),
-            np.mean([t["high"] for t in trials]),
-        )
+        above = int(sum(t["above"] for t in trials))
+        high = np.mean([t["high"] for t in trials])
         lines.append(f"| {name} | {above} | {high:.3f} |")
         if not at_most(above, len(trials), ALPHA):
             failures.append(f"size.true {name}: leaves out 0 in {above} of {len(trials)}")
@@ -264,7 +258,7 @@ def wider(draw: Draw, ratio: float, n: int, rng: Rng) -> Any:
 
 
 def found_trial(draw: Draw, kind: str, n: int, trial: int) -> dict[str, float]:
-    """Ask a check of a true sample what could be found; then check a sample with that misfit."""
+    """Take the detectable effect of a true sample, and check a sample with that misfit."""
     rng = np.random.default_rng([trial, n])
     options: dict[str, Any] = {"rng": trial, "engine": 1, "n_boot": 199}
     with warnings.catch_warnings():
@@ -272,9 +266,8 @@ def found_trial(draw: Draw, kind: str, n: int, trial: int) -> dict[str, float]:
         model, x, y, said = draw(0.0, n, rng)
         could = cg.check(model, x, y, **options, **said).power
         size = could.size if kind == "shift" else could.spread
-        model, x, y, said = (draw if kind == "shift" else partial(wider, draw))(
-            size, n, rng
-        )
+        draw_misfit = draw if kind == "shift" else partial(wider, draw)
+        model, x, y, said = draw_misfit(size, n, rng)
         found = cg.check(model, x, y, **options, **said)
     return {
         "could": size,
@@ -297,14 +290,11 @@ FOUND: dict[str, tuple[Draw, str, int]] = {
 
 
 def show_found(rows: dict[str, list[dict[str, float]]]) -> tuple[str, list[str]]:
-    lines, failures = (
-        ["| misfit | could be found | found | its size |", "|---|---|---|---|"],
-        [],
-    )
+    lines = ["| misfit | could be found | found | its size |", "|---|---|---|---|"]
+    failures = []
     for name, trials in rows.items():
-        could, size = (
-            float(np.median([t[key] for t in trials])) for key in ("could", "size")
-        )
+        could = float(np.median([t["could"] for t in trials]))
+        size = float(np.median([t["size"] for t in trials]))
         rate = float(np.mean([t["found"] for t in trials]))
         lines.append(f"| {name} | {could:.3g} | {rate:.2f} | {size:.3g} |")
         if rate < 0.7:

@@ -1,8 +1,9 @@
-"""What a condition says in words, what its query finds, and the rows it stands for are the same."""
+"""What a condition says in words, what its query finds, and the rows it stands for are the
+same.
+"""
 
 import re
 import string
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,22 +11,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from condgof.check._axes import axes_of, axis_of, digits, literal, quoted, unique_names
-from condgof.check._looked import Looked, frame_of
+from condgof.check import (
+    axes_of,
+    axis_of,
+    digits,
+    frame_of,
+    literal,
+    quoted,
+    unique_names,
+)
+from condgof.check.kinds import ContinuousRows, RowTable
+from condgof.laws import Moments
 from condgof.sample import Column, Sample
 
 DAY = 86_400_000_000
 
 
-def looked_of(columns, x, predictions=()):
+def checked_rows_of(columns, x, predicted=None):
+    """Rows 1, 4, 7, … of a table, with columns of x and at most one prediction."""
     x = np.asarray(x, dtype=float)
-    rows = np.arange(len(x)) * 3 + 1
-    axes = axes_of(columns, x, predictions)
-    y, said = np.zeros((len(x), 1)), [values for _, values in predictions]
-    looked = Looked(
-        "continuous", rows, tuple(columns), x, axes, y, (Column("y"),), whole=len(x)
+    n = len(x)
+    predictions = [] if predicted is None else [(Column("predicted"), predicted)]
+    moments = None
+    if predicted is not None:
+        moments = Moments(location=predicted[:, None], scale=np.ones((n, 1)))
+    table = RowTable(
+        rows=np.arange(n) * 3 + 1,
+        x_columns=tuple(columns),
+        x=x,
+        y_columns=(Column("y"),),
+        y=np.zeros((n, 1)),
+        whole=n,
+        axes=axes_of(columns, x, predictions),
     )
-    return replace(looked, location=np.column_stack(said) if said else None)
+    return ContinuousRows(
+        table=table, comparison={}, moments=moments, z=np.zeros((n, 1)), draws=0
+    )
 
 
 def axis(values, name="v", **kind):
@@ -161,12 +182,12 @@ def test_queries_find_exactly_their_rows(data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=3, unique=True))
     drawn = [data.draw(columns(name)) for name in names]
     n = min(len(values) for _, values in drawn)
-    looked = looked_of(
+    checked = checked_rows_of(
         [column for column, _ in drawn], np.column_stack([v[:n] for _, v in drawn])
     )
-    frame = frame_of(looked)
+    frame = frame_of(checked)
     both = []
-    for one in looked.axes:
+    for one in checked.axes:
         cut = one.cut(data.draw(st.integers(2, 6)))
         if not len(cut.ranges):
             continue
@@ -180,7 +201,7 @@ def test_queries_find_exactly_their_rows(data):
     for query, inside in both:
         for engine in ("python", "numexpr"):
             found = frame.query(query, engine=engine)
-            assert list(found.index) == list(looked.rows[inside]), query
+            assert list(found.index) == list(checked.rows[inside]), query
 
 
 class TestWords:
@@ -339,7 +360,7 @@ class TestAxes:
                 "same": [1, 1, 1, 1],
             }
         )
-        sample = Sample.of(x, [1.0, 2.0, 3.0, 5.0])
+        sample = Sample.from_data(x, [1.0, 2.0, 3.0, 5.0])
         said = (Column("predicted"), np.array([1.0, 2.0, 2.0, 1.0]))
         axes = axes_of(sample.x_columns, sample.x, [said])
         assert [one.kind for one in axes] == [
@@ -362,18 +383,18 @@ class TestAxes:
         codes = np.array([0, 1, 2, 3, 3, 1])
         names = ["education_Advanced", "education_Some_college", "education_HS"]
         x = np.column_stack([[5, 6, 7, 8, 9, 9], *[codes == i for i in range(3)]])
-        looked = looked_of([Column("age"), *map(Column, names)], x)
-        age, education = looked.axes
+        checked = checked_rows_of([Column("age"), *map(Column, names)], x)
+        age, education = checked.axes
         assert (age.name, education.name, education.kind) == ("age", "education", "levels")
         assert education.levels == (
             *("Advanced", "Some_college", "HS", "none of Advanced, Some_college, HS"),
         )
         found = {c.words: c.query for c in said(education)}
         assert found["education = Advanced"] == "education_Advanced == 1"
-        frame = frame_of(looked)
+        frame = frame_of(checked)
         assert list(frame.columns[:4]) == ["age", *names]
         for i, query in enumerate(found.values()):
-            assert list(frame.query(query).index) == list(looked.rows[codes == i])
+            assert list(frame.query(query).index) == list(checked.rows[codes == i])
 
     @pytest.mark.parametrize(
         "form", ["town={}", "C(town)[T.{}]", "C(town)[{}]", "town.{}", "a_town_{}"]
@@ -381,16 +402,16 @@ class TestAxes:
     def test_spellings_of_one_hot_columns(self, form):
         x = np.eye(4)[np.arange(12) % 4]
         columns = [Column(form.format(level), boolean=True) for level in "abcd"]
-        looked = looked_of(columns, x)
-        (town,) = looked.axes
+        checked = checked_rows_of(columns, x)
+        (town,) = checked.axes
         assert town.levels == tuple("abcd")
         for i, condition in enumerate(said(town)):
-            found = frame_of(looked).query(condition.query)
-            assert list(found.index) == list(looked.rows[x[:, i] == 1])
+            found = frame_of(checked).query(condition.query)
+            assert list(found.index) == list(checked.rows[x[:, i] == 1])
 
     def test_columns_that_are_1_together_are_not(self):
         x = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0]])
-        assert len(looked_of([Column(f"a_{i}") for i in range(3)], x).axes) == 3
+        assert len(checked_rows_of([Column(f"a_{i}") for i in range(3)], x).axes) == 3
 
     def test_two_categories_that_begin_alike(self):
         x = np.eye(3)[np.arange(9) % 3]
@@ -398,7 +419,7 @@ class TestAxes:
         columns = [
             Column(f"home_{kind}_{i}") for kind in ("town", "land") for i in range(3)
         ]
-        assert {one.name for one in looked_of(columns, both).axes} == {
+        assert {one.name for one in checked_rows_of(columns, both).axes} == {
             "home_town",
             "home_land",
         }
@@ -513,13 +534,21 @@ class TestNames:
     def test_predictions_leave_the_users_names_alone(self):
         x = np.column_stack([np.arange(6) / 2, np.arange(6.0)])
         columns = [Column("predicted"), Column("floor")]
-        looked = looked_of(columns, x, [(Column("predicted"), np.arange(6.0)[::-1] / 4)])
-        assert [one.name for one in looked.axes] == ["predicted", "floor_", "predicted_2"]
-        assert [one.label for one in looked.axes] == ["predicted", "floor", "predicted_2"]
-        for one in looked.axes:
+        checked = checked_rows_of(columns, x, predicted=np.arange(6.0)[::-1] / 4)
+        assert [one.name for one in checked.axes] == [
+            "predicted",
+            "floor_",
+            "condgof_predicted",
+        ]
+        assert [one.label for one in checked.axes] == [
+            "predicted",
+            "floor",
+            "condgof_predicted",
+        ]
+        for one in checked.axes:
             cut = one.cut(3)
-            found = frame_of(looked).query(one.condition(cut, 0, 1).query)
-            assert list(found.index) == list(looked.rows[cut.codes <= 1])
+            found = frame_of(checked).query(one.condition(cut, 0, 1).query)
+            assert list(found.index) == list(checked.rows[cut.codes <= 1])
 
     def test_numbers_keep_their_digits(self):
         assert [digits(v) for v in (-0.0, 1e15, 1e-5, 0.1 + 0.2, 1e22, 5e-324)] == [

@@ -1,4 +1,4 @@
-"""check(event=): observed and expected events, of slices and of all rows, told and drawn."""
+"""check(event=): observed and expected events of slices and all rows, told and drawn."""
 
 from itertools import pairwise
 
@@ -56,16 +56,15 @@ def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
         "middle third",
         "late third",
     ]
-    end = old.looked.cuts[0]
+    cuts = old.checked.cuts
+    end = cuts[0]
     assert f"(cumulative hazard up to {end:g})" in early.words
     seen = int((frame.event.astype(bool) & (frame.cumulative_hazard <= end)).sum())
     expected = frame.cumulative_hazard.clip(upper=end).sum()
     assert early.estimate == pytest.approx(seen / expected, rel=1e-12)
     parts = sum(
         f.estimate * e
-        for f, e in zip(
-            (early, middle, late), _expected(frame, old.looked.cuts), strict=True
-        )
+        for f, e in zip((early, middle, late), _expected(frame, cuts), strict=True)
     )
     assert parts == pytest.approx(frame.event.sum())
     tail, total = 0.0041671, frame.cumulative_hazard.sum()  # 2.638 standard errors
@@ -143,20 +142,21 @@ def test_an_event_that_the_model_holds_to_be_impossible_is_named():
 
 def test_the_estimate_of_the_picture_is_that_of_kaplan_and_meier(old):
     lifelines = pytest.importorskip("lifelines")
-    from condgof.report._pictures import kaplan_meier
+    from condgof.check import kaplan_meier
 
     frame = old.frame()
-    at, share, _ = kaplan_meier(old.looked, np.arange(N))
+    estimate = kaplan_meier(old.checked, np.arange(N))
     fitted = lifelines.KaplanMeierFitter().fit(frame.cumulative_hazard, frame.event)
-    np.testing.assert_allclose(share, fitted.predict(at).to_numpy(), atol=1e-10)
+    expected = fitted.predict(estimate.hazard).to_numpy()
+    np.testing.assert_allclose(estimate.survival, expected, atol=1e-10)
 
 
 def test_the_picture_of_a_slice_is_of_its_rows(old):
-    from condgof.report._pictures import survival
+    from condgof.report.kinds import survival
 
     part = old.groups[0]
-    chart = survival(old, part)
+    chart = survival(old.checked, part)
     assert f"estimate of {part.n:,} rows" in chart.legend[0].words
     band, *_ = chart.marks  # as wide as so few rows are uncertain
-    whole, *_ = survival(old).marks
+    whole, *_ = survival(old.checked).marks
     assert (band.high - band.low)[0] > 1.2 * (whole.high - whole.low)[0]

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 
 import dask.array as da
 import numpy as np
@@ -11,8 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import _looked, _size
-from condgof.check._record import SCHEMA
+from condgof.check import SCHEMA, Bench, look
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
 
 RNG = np.random.default_rng(7)
@@ -165,9 +165,10 @@ def test_plain_objects_for_json(found):
         for each in value if isinstance(value, (list, type({}.values()))) else ():
             yield from keys(each)
 
-    assert not {"rows", "looked"} & set(
-        keys({k: v for k, v in plain.items() if k != "details"})
-    )
+    # What curves call "rows" are their numbers in bins.
+    assert sum(plain["curves"]["pit"]["rent"]["rows"]) == found.result.n
+    others = {k: v for k, v in plain.items() if k not in ("details", "curves")}
+    assert not {"rows", "looked", "checked"} & set(keys(others))
     assert len(json.dumps(plain)) < 60_000
 
 
@@ -289,7 +290,7 @@ def test_a_source_and_dask_arrays(tmp_path):
 
 
 def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(_looked, "STREAMED", 1200)
+    monkeypatch.setattr(sys.modules[look.__module__], "STREAMED_ROWS", 1200)
     source, model, a, b, y = stream(tmp_path, 5000)
     named = {"by": (b > 0).astype(str), "slices": ["b > 1", b > 1]}
     found = cg.check(model, source, solver="lowrank", **named, **FAST)
@@ -312,7 +313,7 @@ def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
 
 
 def test_many_rows_are_measured_in_part_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(_size, "MOST_ROWS", 200)
+    monkeypatch.setattr(sys.modules[Bench.__module__], "MOST_ROWS", 200)
     found = cg.check(MODEL, FRAME, HIGH, **FAST)
     assert any("200 of the 300 rows" in note for note in found.notes)
     assert found.slices[0].n == int((CITY == "Oslo").sum())
@@ -390,7 +391,9 @@ def test_from_fifty_rows_on_slices_are_searched():
 
 
 def test_nothing_to_search():
-    """A column of names tells nothing, and neither does a model that says the same of all rows."""
+    """A column of names tells nothing, and neither does a model that says the same of all
+    rows.
+    """
     frame = pd.DataFrame({"id": [f"i{i // 2}" for i in range(N)]})
     found = cg.check((np.zeros(N), np.ones(N)), frame, 1.0 + NOISE, **FAST)
     assert found.rejected

@@ -1,4 +1,4 @@
-"""compare and rank by proper scores: numbers a line of pandas gives, verdicts, slices, bad input."""
+"""compare and rank by proper scores: numbers, verdicts, slices, bad input."""
 
 import json
 import pickle
@@ -64,11 +64,9 @@ def test_no_slices_where_the_difference_is_the_same_everywhere():
     for trial in range(20):
         rng = np.random.default_rng(trial)
         y = AGE + rng.normal(size=N)
-        named += bool(
-            cg.compare(
-                (AGE + 0.3, np.ones(N)), (AGE - 0.3, np.ones(N)), X, y, rng=trial
-            ).slices
-        )
+        high = (AGE + 0.3, np.ones(N))
+        low = (AGE - 0.3, np.ones(N))
+        named += bool(cg.compare(high, low, X, y, rng=trial).slices)
     assert named <= stats.binom.isf(1e-4, 20, 0.05)
 
 
@@ -82,33 +80,19 @@ def test_a_probability_of_zero_is_said():
     y = (RNG.random(N) < 0.5).astype(int)
     sure = np.where(y == 1, 0.9, 0.1)
     sure[3] = 1 - y[3]
-    found = cg.compare(
-        cg.probabilities(sure),
-        cg.probabilities(np.full(N, 0.5)),
-        X,
-        y,
-        names=("forest", "coin"),
-        rng=0,
-    )
+    forest = cg.probabilities(sure)
+    coin = cg.probabilities(np.full(N, 0.5))
+    found = cg.compare(forest, coin, X, y, names=("forest", "coin"), rng=0)
     assert found.measure == "brier"
     assert found.better == "forest"
-    said = (
-        "forest gave probability 0 to 1 of 400 observed classes: its log score is −∞; by"
-        " Brier score"
-    )
     assert found.words.startswith(
-        f"{said} it is better. forest predicts better than coin: Brier score"
+        "forest gave probability 0 to 1 of 400 observed classes: its log score is −∞; by"
+        " Brier score it is better. forest predicts better than coin: Brier score"
     )
     assert "inf" not in str(found.words)
-    assert (
-        json.loads(json.dumps(found.to_dict(), allow_nan=False))["measures"][0][
-            "difference"
-        ]
-        is None
-    )
-    ranked = cg.rank(
-        {"forest": cg.probabilities(sure), "coin": cg.probabilities(np.full(N, 0.5))}, X, y
-    )
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert document["measures"][0]["difference"] is None
+    ranked = cg.rank({"forest": forest, "coin": coin}, X, y)
     assert ranked.measure == "brier"
     assert ranked.best() == ("forest",)
     assert (
@@ -130,13 +114,21 @@ def test_where_the_log_score_is_all_there_is():
     assert found.words.endswith("p predicts better.")
 
 
-@pytest.mark.parametrize(("make", "key"), [
-    (lambda: (cg.from_draws(AGE[:, None] + RNG.normal(size=(N, 30))), LINE), "crps"),
-    (lambda: (cg.from_quantiles(AGE[:, None] + [-1.0, 1.0], [0.2, 0.8]), LINE), "pinball"),
-    (lambda: (cg.from_intervals(AGE - 1, AGE + 1, 0.7), LINE), "winkler"),
-    (lambda: (cg.from_log_prob(lambda y, x: -0.5 * (y - x["age"].to_numpy() / 20.0) ** 2), STEP), "log"),
-    (lambda: (cg.from_scores(AGE - Y), STEP), "stein"),
-], ids=["draws", "quantiles", "intervals", "log-density", "scores"])  # fmt: skip
+def log_density(y, x):
+    return -0.5 * (y - x["age"].to_numpy() / 20.0) ** 2
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [
+        (lambda: (cg.from_draws(AGE[:, None] + RNG.normal(size=(N, 30))), LINE), "crps"),
+        (lambda: (cg.from_quantiles(AGE[:, None] + [-1, 1], [0.2, 0.8]), LINE), "pinball"),
+        (lambda: (cg.from_intervals(AGE - 1, AGE + 1, 0.7), LINE), "winkler"),
+        (lambda: (cg.from_log_prob(log_density), STEP), "log"),
+        (lambda: (cg.from_scores(AGE - Y), STEP), "stein"),
+    ],
+    ids=["draws", "quantiles", "intervals", "log-density", "scores"],
+)
 def test_laws_of_different_kinds(make, key):
     found = cg.compare(*make(), X, Y, rng=0)
     assert found.measure == key
@@ -144,17 +136,13 @@ def test_laws_of_different_kinds(make, key):
 
 
 def test_an_unnormalised_density_is_normalised_or_not_trusted():
-    shifted = cg.from_log_prob(
-        lambda y, x: -0.5 * (y - x["age"].to_numpy() / 20.0) ** 2 + 100.0
-    )
+    shifted = cg.from_log_prob(lambda y, x: log_density(y, x) + 100.0)
     assert cg.compare(shifted, LINE, X, Y).pvalue == pytest.approx(1.0, abs=0.7)
     assert abs(cg.compare(shifted, LINE, X, Y).difference) < 1e-4
     y = RNG.normal(size=(N, 2))
     density = cg.from_log_prob(lambda y, x: -0.5 * (y**2).sum(axis=1) + 100.0)
-    assert (
-        cg.compare(density, cg.models.Normal(np.zeros((N, 2)), 1.0), X, y, rng=0).measure
-        == "stein"
-    )
+    normal = cg.models.Normal(np.zeros((N, 2)), 1.0)
+    assert cg.compare(density, normal, X, y, rng=0).measure == "stein"
 
 
 def test_groups_and_blocks_widen_the_interval():
@@ -173,9 +161,8 @@ def test_groups_and_blocks_widen_the_interval():
     assert grouped.details["groups"] == N // 8
     assert blocks.details["block_length"] == 16
     # Few rows do not show how they depend: blocks of two are the least.
-    few = cg.compare(
-        (X["age"][:60], np.ones(60)), (0.0, 1.0), X[:60], Y[:60], dependence="auto", rng=0
-    )
+    line = (X["age"][:60], np.ones(60))
+    few = cg.compare(line, (0.0, 1.0), X[:60], Y[:60], dependence="auto", rng=0)
     assert few.details["block_length"] >= 2
 
 
@@ -234,21 +221,39 @@ def test_records_read_pickle_and_go_to_json(tmp_path):
     assert list(ranked.to_frame()["may be the best"]) == [True, False]
 
 
-@pytest.mark.parametrize(("make", "error", "words"), [
-    (lambda: cg.compare(LINE, (AGE[:5], np.ones(5)), X, Y), ShapeError, "Model 'q': .* 5 rows .* 400"),
-    (lambda: cg.compare(LINE, cg.probabilities(np.full(N, 0.5)), X, Y), UnsupportedModelError,
-     "no proper score in common.*'p' .Normal. offers log score, CRPS; 'q'.*Brier score"),
-    (lambda: cg.compare(cg.from_pit(np.full(N, 0.5)), LINE, X, Y), UnsupportedModelError, "offers none"),
-    (lambda: cg.compare(*(cg.from_quantiles(AGE[:, None] + [0, 1], [0.1, b]) for b in (0.8, 0.9)), X, Y),
-     UnsupportedModelError, "different levels"),
-    (lambda: cg.compare(LINE, STEP, X, Y, measure="brier"), UnsupportedModelError, "no Brier score"),
-    (lambda: cg.compare(LINE, STEP, X, Y, measure="rmse"), InputError, "measure must be"),
-    (lambda: cg.compare(LINE, STEP, X, Y, names=("a", "a")), InputError, "different names"),
-    (lambda: cg.compare(LINE, STEP, X, Y, alpha=5), InputError, "alpha must be"),
-    (lambda: cg.compare(cg.from_scores(-Y), STEP, X, Y, groups=np.arange(N)), InputError, "Stein"),
-    (lambda: cg.rank([LINE, STEP], X, Y), InputTypeError, "mapping"),
-    (lambda: cg.rank({"a": LINE}, X, Y), InputError, "two models or more"),
-])  # fmt: skip
-def test_bad_input(make, error, words):
+HALF = cg.probabilities(np.full(N, 0.5))
+UP_TO_80 = cg.from_quantiles(AGE[:, None] + [0, 1], [0.1, 0.8])
+UP_TO_90 = cg.from_quantiles(AGE[:, None] + [0, 1], [0.1, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "options", "error", "words"),
+    [
+        (LINE, (AGE[:5], np.ones(5)), {}, ShapeError, "Model 'q': .* 5 rows .* 400"),
+        (
+            LINE,
+            HALF,
+            {},
+            UnsupportedModelError,
+            "no proper score in common.*'p' .Normal. offers log score, CRPS;"
+            " 'q'.*Brier score",
+        ),
+        (cg.from_pit(np.full(N, 0.5)), LINE, {}, UnsupportedModelError, "offers none"),
+        (UP_TO_80, UP_TO_90, {}, UnsupportedModelError, "different levels"),
+        (LINE, STEP, {"measure": "brier"}, UnsupportedModelError, "no Brier score"),
+        (LINE, STEP, {"measure": "rmse"}, InputError, "measure must be"),
+        (LINE, STEP, {"names": ("a", "a")}, InputError, "different names"),
+        (LINE, STEP, {"alpha": 5}, InputError, "alpha must be"),
+        (cg.from_scores(-Y), STEP, {"groups": np.arange(N)}, InputError, "Stein"),
+    ],
+)
+def test_bad_input_of_compare(p, q, options, error, words):
     with pytest.raises(error, match=words):
-        make()
+        cg.compare(p, q, X, Y, **options)
+
+
+def test_bad_input_of_rank():
+    with pytest.raises(InputTypeError, match="mapping"):
+        cg.rank([LINE, STEP], X, Y)
+    with pytest.raises(InputError, match="two models or more"):
+        cg.rank({"a": LINE}, X, Y)

@@ -3,6 +3,7 @@
 import html
 import json
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
-from condgof.check import _composite as whole
+from condgof.check import OF_FITTED, REACH, CheckStatistics
 from condgof.errors import InputError, RefitError
 from condgof.sample import Seed, Use
 
@@ -44,13 +45,14 @@ def legendre(u):
 
 
 def naive(x, y, space):
-    """Draw, refit and search, one after the other; a loop over slices, and numbers by hand."""
+    """Draw, refit and search in a loop over slices; numbers of all rows by hand."""
     mean, std = line_fit(x, y)
 
-    def found(y):
+    def numbers(y):
         m, s = line_fit(x, y)
         z = (y - m) / s
-        psi, best = legendre(norm.cdf(z)), -np.inf
+        psi = legendre(norm.cdf(z))
+        best = -np.inf
         for part in space.parts:
             for where, penalty in zip(part.where, part.penalty, strict=True):
                 inside = space.inside(where)
@@ -60,25 +62,26 @@ def naive(x, y, space):
         wide = (quartiles[1] - quartiles[0]) / (2 * norm.ppf(0.75))
         return best, np.median(z), wide - 1.0, np.mean(np.abs(z) <= norm.ppf(0.75)) - 0.5
 
-    drawn = (
-        mean
-        + std * Seed.of(3).stream(Use.REPLICATE, b, 0).standard_normal((len(x), 1))[:, 0]
-        for b in range(1, N_BOOT + 1)
-    )
-    return np.array([found(np.asarray(y)), *(found(one) for one in drawn)])
+    def replicate(b):
+        noise = Seed.of(3).stream(Use.REPLICATE, b, 0).standard_normal((len(x), 1))[:, 0]
+        return mean + std * noise
+
+    replicates = [numbers(replicate(b)) for b in range(1, N_BOOT + 1)]
+    return np.array([numbers(np.asarray(y)), *replicates])
 
 
 def test_a_slow_loop_gives_the_same(table, monkeypatch):
     x, y = table
-    seen, scan_of = [], whole.AllOfCheck._scan
+    scans = []
+    scan_of = CheckStatistics._scan
 
     def spy(self, *given):
-        seen.append(scan_of(self, *given))
-        return seen[-1]
+        scans.append(scan_of(self, *given))
+        return scans[-1]
 
-    monkeypatch.setattr(whole.AllOfCheck, "_scan", spy)
+    monkeypatch.setattr(CheckStatistics, "_scan", spy)
     report = cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
-    scan = seen[-1]
+    scan = scans[-1]
     expected = naive(x, y, scan.space)
     np.testing.assert_allclose(
         np.append(scan.best.value, scan.draws), expected[:, 0], rtol=1e-5
@@ -89,7 +92,7 @@ def test_a_slow_loop_gives_the_same(table, monkeypatch):
     for finding, values in zip(report.overall, expected.T[1:], strict=False):
         chance = values[1:]
         assert finding.estimate - finding.expected == pytest.approx(values[0], abs=1e-9)
-        half = whole.REACH * chance.std(ddof=1)
+        half = REACH * chance.std(ddof=1)
         low, high = np.quantile(chance, [0.05 / 12, 1 - 0.05 / 12])
         ends = max(high, chance.mean() + half), min(low, chance.mean() - half)
         assert finding.interval == pytest.approx(
@@ -118,7 +121,7 @@ def test_it_is_a_check_in_the_users_words(table):
     assert "dose" in alone.words
     assert "dose" in alone.slices[0].query
     assert "crossfit" not in text
-    assert whole.OF_FITTED in report.notes
+    assert OF_FITTED in report.notes
     assert report.power.size is None
     json.dumps(report.to_dict())
     assert pickle.loads(pickle.dumps(report)).pvalue == report.pvalue
@@ -145,10 +148,12 @@ def test_every_kind_of_y(table, kind):
     from sklearn.linear_model import LogisticRegression
 
     x, y = table
-    rng, options = np.random.default_rng(1), {}
+    rng = np.random.default_rng(1)
+    options = {}
     fit = cg.fits.ols()
     if kind == "counts":
-        fit, y = cg.fits.glm("poisson"), rng.poisson(np.exp(0.5 * x["dose"]))
+        fit = cg.fits.glm("poisson")
+        y = rng.poisson(np.exp(0.5 * x["dose"]))
     elif kind == "classes":
         fit = cg.fits.sklearn(LogisticRegression(C=1e6))
         y = np.where(rng.random(120) < 1 / (1 + np.exp(-x["dose"])), "yes", "no")
@@ -192,7 +197,7 @@ def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):
 
 
 def test_slow_fits_are_told_of_crossfit(table, monkeypatch):
-    monkeypatch.setattr(whole, "SLOW", 0.0)
+    monkeypatch.setattr(sys.modules[CheckStatistics.__module__], "SLOW_SECONDS", 0.0)
     report = cg.composite(line_fit, *table, n_boot=9, rng=1, engine=1)
     assert report.notes[-1].startswith("9 refits took 0.")
     assert "takes 5 fits" in report.notes[-1]
@@ -210,9 +215,9 @@ def test_refits_that_fail_are_counted_and_too_many_are_an_error(table):
 
     report = cg.composite(fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
     assert len(report.result.null_distribution) == N_BOOT - 2
-    said = f"2 of {N_BOOT} refits failed and were left out (ValueError: no convergence)"
-    assert said in report.notes
-    assert said in str(report).replace("\n           ", " ")
+    note = f"2 of {N_BOOT} refits failed and were left out (ValueError: no convergence)"
+    assert note in report.notes
+    assert note in str(report).replace("\n           ", " ")
     calls[0] = 0
     with pytest.raises(RefitError, match="refits failed, more than 10%"):
         cg.composite(

@@ -1,5 +1,6 @@
 """Rows that depend on each other: groups of rows, and blocks of a series."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import _size
+from condgof.check import Bench
 
 FAST = {"n_boot": 99, "engine": 1}
 N = 400
@@ -147,7 +148,7 @@ def test_a_giant_group():
 
 
 def test_many_rows_are_drawn_at_random(monkeypatch):
-    monkeypatch.setattr(_size, "MOST_ROWS", 200)
+    monkeypatch.setattr(sys.modules[Bench.__module__], "MOST_ROWS", 200)
     x, noise, codes = clustered(3)
     for options in ({"dependence": 10}, {"groups": codes}):
         found = cg.check((x, np.ones(N)), x, x + noise, rng=0, **options, **FAST)

@@ -1,4 +1,4 @@
-"""The numbers that are said: by textbook formulas, and by simulation where they are claims."""
+"""The numbers of findings: by textbook formulas, and by simulation where they claim."""
 
 import math
 
@@ -9,26 +9,30 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import condgof as cg
-from condgof.check._findings import (
+from condgof.check import (
     REACH,
+    Finding,
     Reader,
-    _order_interval,
-    direction,
+    Residual,
+    Signal,
+    check_text,
+    direction_of,
     distance,
     led,
     severity,
     student,
 )
-from condgof.check._looked import Signal
-from condgof.check._record import Finding
-from condgof.check._text import check_text
+from condgof.check._findings import _quantile_interval
+from condgof.check.kinds import ContinuousRows, RowTable
 from condgof.result import rounded
+from condgof.sample import Column
 
 REACH_95 = stats.norm.isf(0.025)
 
 
-def reader(reach=REACH_95, units=None, looked=None):
-    return Reader(looked, reach, units)
+def reader(reach=REACH_95, units=None):
+    """A reader whose intervals need no rows of a check."""
+    return Reader(None, reach, units)
 
 
 def rows_of(values):
@@ -73,7 +77,9 @@ def test_students_law():
 
 @pytest.mark.parametrize("n", [10, 40, 300])
 def test_bonetts_interval(n):
-    """ln(c·s²) ± t·se of Bonett (2006), with a trimmed mean; further up where tails are heavy."""
+    """ln(c·s²) ± t·se of Bonett (2006), with a trimmed mean; further up where tails are
+    heavy.
+    """
     z = np.random.default_rng(n).standard_t(5, n)
     trim = 1 / (2 * math.sqrt(n - 4))
     middle = stats.trim_mean(z, trim)
@@ -110,7 +116,9 @@ def test_clopper_and_pearson(k, n):
 
 
 def test_a_share_whose_probabilities_tell_rows_apart():
-    """By the variation of residuals; never shorter than that, and Clopper and Pearson's at most."""
+    """By the variation of residuals; never shorter than that, and Clopper and Pearson's at
+    most.
+    """
     rng = np.random.default_rng(0)
     p = np.repeat([0.02, 0.98], 200)
     happened = rng.random(400) < p
@@ -127,7 +135,9 @@ def test_a_share_whose_probabilities_tell_rows_apart():
 
 
 def test_shares_cover_whatever_the_probabilities():
-    """2,000 samples each of sure, rare and mixed probabilities; exact bound at a tail of 1e-4."""
+    """2,000 samples each of sure, rare and mixed probabilities; exact bound at a tail of
+    1e-4.
+    """
     for seed, p in enumerate(
         [
             np.repeat([0.02, 0.98], 50),
@@ -149,7 +159,7 @@ def test_the_interval_of_a_quantile_covers(n, level):
     rng, missed, truth = np.random.default_rng(n), 0, -math.log(1 - level)
     for _ in range(3000):
         z = rng.exponential(size=n)
-        low, high = _order_interval(reader(), np.arange(n), z, level)
+        low, high = _quantile_interval(reader(), Residual(np.arange(n), z, "y"), level)
         assert low in z or low == np.quantile(z, level)
         missed += not low <= truth <= high
     assert missed <= stats.binom.isf(1e-4, 3000, 0.05)
@@ -173,25 +183,21 @@ def test_the_middle_half_covers():
 
 def cg_overall(z, rows=None, units=None):
     """What is said of all rows with the normal scores z."""
-    from condgof.check._looked import Looked
-    from condgof.sample import Column
-
     n = len(z)
-    looked = Looked(
-        kind="continuous",
+    table = RowTable(
         rows=np.arange(n) if rows is None else rows,
         x_columns=(Column("x"),),
         x=np.zeros((n, 1)),
-        axes=(),
-        y=z[:, None],
         y_columns=(Column("y"),),
-        z=z[:, None],
-        together=np.zeros((n, 0)),
+        y=z[:, None],
         whole=n,
+    )
+    checked = ContinuousRows(
+        table=table, comparison={}, moments=None, z=z[:, None], draws=0
     )
     return {
         (f.kind if f.kind != "coverage" else f.label): f
-        for f in Reader(looked, REACH, units).findings()
+        for f in Reader(checked, REACH, units).findings()
     }
 
 
@@ -309,7 +315,9 @@ def test_rows_of_one_unit_that_go_together_widen_intervals():
 
 @pytest.mark.parametrize("n", [5, 25])
 def test_means_and_spreads_of_a_few_rows_cover(n):
-    """4,000 samples of a normal law, at the reach of one in a thousand and of one in twenty."""
+    """4,000 samples of a normal law, at the reach of one in a thousand and of one in
+    twenty.
+    """
     rng = np.random.default_rng(n)
     for level, factor in ((0.05, 1.5), (0.001, 3.0)):
         own, missed = reader(stats.norm.isf(level / 2)), np.zeros(2, dtype=int)
@@ -325,9 +333,7 @@ def test_means_and_spreads_of_a_few_rows_cover(n):
 
 
 def finding(kind, estimate, low, high, expected, label="", column="y"):
-    return Finding(
-        kind, column, estimate, (low, high), expected, f"{kind} {estimate}", label
-    )
+    return Finding(kind, column, estimate, (low, high), expected, label)
 
 
 CASES = (
@@ -382,7 +388,9 @@ def test_never_a_number_that_does_not_hold_beside_one_that_does(data):
 
 
 def test_slices_whose_numbers_do_not_hold_are_not_named():
-    """What stands out only in what cannot be said is left out: every slice leads with what holds."""
+    """What stands out only in what cannot be said is left out: every slice leads with what
+    holds.
+    """
     for seed in range(25):
         rng = np.random.default_rng(seed)
         x = rng.uniform(0, 1, (200, 2))
@@ -416,19 +424,31 @@ def test_distance_severity_and_direction():
         ("zeros", 1): "too few zeros",
         ("quantile", 1): "b quantile too high",
     }
-    for (kind, sign), said_ in words.items():
-        assert direction(finding(kind, 0.5 + 0.2 * sign, 0, 1, 0.5, "b")) == said_
+    for (kind, sign), said in words.items():
+        assert direction_of(finding(kind, 0.5 + 0.2 * sign, 0, 1, 0.5, "b")) == said
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.294, "0.29"), (-1.5, "-1.50"), (0.0042, "0.0042"), (0.00001, "0.00"), (-0.00001, "0.00"),
-        (1234.6, "1,235"), (3e12, "3e+12"), (0.9964, "0.996"), (0.99996, "1.00"),
-        (1.0, "1.00"), (0.0, "0.00"),
-        (math.inf, "∞"), (99.5, "99.50"), (0.9999, "0.9999"), (-0.9964, "-0.996"), (0.00996, "0.010"),
+        (0.294, "0.29"),
+        (-1.5, "-1.50"),
+        (0.0042, "0.0042"),
+        (0.00001, "0.00"),
+        (-0.00001, "0.00"),
+        (1234.6, "1,235"),
+        (3e12, "3e+12"),
+        (0.9964, "0.996"),
+        (0.99996, "1.00"),
+        (1.0, "1.00"),
+        (0.0, "0.00"),
+        (math.inf, "∞"),
+        (99.5, "99.50"),
+        (0.9999, "0.9999"),
+        (-0.9964, "-0.996"),
+        (0.00996, "0.010"),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_written_as_people_do(value, text):
     assert rounded(value) == text
 

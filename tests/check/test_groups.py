@@ -11,9 +11,11 @@ import pytest
 from scipy.stats import binom, norm, poisson
 
 import condgof as cg
-from condgof.check._looked import KINDS, THIRD, Signal, Signals, legendre
-from condgof.check._scan import _bennett, _test, holm, straightened
+from condgof.check import Signal, holm, straightened
+from condgof.check._scan import _bennett, _test
+from condgof.check.kinds import LEGENDRE, LEGENDRE_THIRD_MOMENTS, Signals
 from condgof.errors import InputError, NonFiniteError
+from condgof.residuals import legendre
 
 RNG = np.random.default_rng(1)
 N = 330
@@ -209,17 +211,23 @@ def test_holm_against_its_definition():
 
 
 def of_pits(u):
-    about = tuple(Signal(kind, "y") for kind in KINDS)
-    return Signals(about, legendre(u), np.ones((len(u), 4)), None, third=THIRD)
+    return Signals(
+        about=tuple(Signal(kind, "y") for kind in LEGENDRE),
+        values=legendre(u),
+        variance=np.ones((len(u), 4)),
+        redraw=None,
+        third=LEGENDRE_THIRD_MOMENTS,
+    )
 
 
 def test_third_moments_are_those_of_the_polynomials():
     u = (np.arange(100_000) + 0.5) / 100_000
-    np.testing.assert_allclose((legendre(u) ** 3).mean(axis=0), THIRD, atol=1e-4)
+    third = LEGENDRE_THIRD_MOMENTS
+    np.testing.assert_allclose((legendre(u) ** 3).mean(axis=0), third, atol=1e-4)
     np.testing.assert_allclose((legendre(u) ** 2).mean(axis=0), 1.0, atol=1e-4)
     z = np.linspace(-6, 6, 100)
     for n in (1, 3, 20):
-        assert (np.diff(straightened(np.column_stack([z] * 4), THIRD, n), axis=0) > 0).all()
+        assert (np.diff(straightened(np.column_stack([z] * 4), third, n), axis=0) > 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
@@ -250,7 +258,9 @@ def test_bennett_bounds_the_exact_tail():
 
 @pytest.mark.parametrize("mean", [1e-3, 0.02, 0.5, 4.0])
 def test_rare_counts_hold_their_level(mean):
-    """Signals of counts are larger than 1 where a count is rare, and the bound knows how large."""
+    """Signals of counts are larger than 1 where a count is rare, and the bound knows how
+    large.
+    """
     at = np.arange(poisson.isf(1e-15, mean) + 2)
     p = poisson.pmf(at, mean)
     made = legendre(np.cumsum(p) - 0.5 * p)[:, :3]
@@ -275,7 +285,9 @@ def test_rare_counts_hold_their_level(mean):
 
 
 def test_p_values_of_groups_through_the_front_door():
-    """Counts, classes and scores alone, 400 groups of 5 to 9 rows each: hardly any p-value is small."""
+    """Counts, classes and scores alone, 400 groups of 5 to 9 rows each: hardly any p-value
+    is small.
+    """
     rng = np.random.default_rng(3)
     label = np.repeat(np.arange(400), rng.integers(5, 10, 400))
     n = len(label)

@@ -1,8 +1,11 @@
-"""`check` of every kind of model: what is said is right for true models, for wrong ones, and by hand."""
+"""`check` of every kind of model: what is said is right for true models, for wrong ones,
+and by hand.
+"""
 
 import itertools
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,8 @@ import pytest
 from scipy.stats import binom, norm, poisson, zipf
 
 import condgof as cg
-from condgof.check import _looked
+from condgof.check import Bench, Finding, Signal, led
+from condgof.check.kinds import MomentRows, RatioRows, bands_of, column_pairs
 from condgof.errors import InputError
 from own_laws import OfX, model_of
 
@@ -304,7 +308,9 @@ def test_a_bounded_model():
 
 
 def test_draws_tell_no_more_than_ranks_do():
-    """Of a few draws no interval that they cannot tell, and no row that is further out than any."""
+    """Of a few draws no interval that they cannot tell, and no row that is further out than
+    any.
+    """
     rng = np.random.default_rng(0)
     x, y = sample()
     y[7] = 1e6
@@ -349,7 +355,7 @@ def test_a_law_with_moments_alone():
     x = rng.uniform(0, 3, N)
     y = x + np.where(x > 2, 2.0, 1.0) * rng.standard_normal(N)
     found = cg.check(model_of(OnlyMoments), x, y, rng=0, **FAST)
-    assert found.looked.kind == "moments"
+    assert isinstance(found.checked, MomentRows)
     first = found.slices[0]
     assert first.direction == "too narrow"
     z = (y - x)[first.rows]
@@ -360,16 +366,13 @@ def test_a_law_with_moments_alone():
 
 
 def test_a_shift_that_fills_the_tails_is_called_a_shift():
-    """Too far out on one side only: not too narrow, even where that is what the search saw."""
-    from condgof.check._findings import led
-    from condgof.check._record import Finding
-
+    """Too far out on one side only: not too narrow, even where the search saw that."""
     findings = (
-        Finding("shift", "y", 1.3, (0.7, 1.9), 0.0, ""),
-        Finding("spread", "y", 0.86, (0.4, 2.0), 1.0, ""),
-        Finding("coverage", "y", 0.55, (0.22, 0.85), 0.9, "", "90%"),
+        Finding("shift", "y", 1.3, (0.7, 1.9), 0.0),
+        Finding("spread", "y", 0.86, (0.4, 2.0), 1.0),
+        Finding("coverage", "y", 0.55, (0.22, 0.85), 0.9, label="90%"),
     )
-    signal = _looked.Signal("spread", "y")
+    signal = Signal("spread", "y")
     assert led(findings, signal, 4.0)[0].kind == "shift"
     assert led(findings[1:], signal, 4.0)[0].kind == "coverage"
 
@@ -433,7 +436,7 @@ def test_columns_that_go_together_in_another_way(kind):
 
 
 def test_what_draws_say_of_two_columns_is_a_mean_over_the_draws():
-    """Normal scores of ranks, at random within a rank: their product as the draws have it."""
+    """Normal scores of ranks, random within a rank: their product as the draws have it."""
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 3, 4000)
     law = cg.from_draws(pair_of(x, 0.7, rng, 20))
@@ -442,7 +445,7 @@ def test_what_draws_say_of_two_columns_is_a_mean_over_the_draws():
     z = found.frame()[["z_y1", "z_y2"]].to_numpy()
     assert finding.expected == pytest.approx((z[:, 0] * z[:, 1]).mean(), abs=0.05)
     assert finding.interval[0] < finding.expected < finding.interval[1]
-    assert found.looked.together.shape == (4000, 1)
+    assert found.checked.expected_products().shape == (4000, 1)
 
 
 def test_columns_whose_dependence_the_law_does_not_tell_are_not_compared():
@@ -456,7 +459,7 @@ def test_columns_whose_dependence_the_law_does_not_tell_are_not_compared():
 
 
 def test_of_many_columns_of_y_a_few_pairs():
-    first, second = _looked.column_pairs(8)
+    first, second = column_pairs(8)
     assert list(zip(first, second, strict=True)) == list(
         itertools.combinations(range(5), 2)
     )
@@ -607,7 +610,9 @@ def test_ordered_classes_and_many_classes():
 
 
 def test_a_sharp_classifier_that_is_wrong_in_one_level():
-    """Intervals know that probabilities tell rows apart: the number that leads is outside of its own."""
+    """Intervals know that probabilities tell rows apart: the number that leads is outside
+    of its own.
+    """
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"a": rng.standard_normal(N), "c": rng.choice(list("xyz"), N)})
     logit = 5.0 * frame["a"].to_numpy()
@@ -627,7 +632,7 @@ def test_a_fitted_classifier_and_few_rows():
     x, y, _ = of_labels(np.random.default_rng(5), 400)
     found = cg.check(fitted, x, y, rng=0, **FAST)
     assert not found.rejected
-    assert found.looked.class_names == ("a", "b", "c")
+    assert found.checked.class_names == ("a", "b", "c")
     few = cg.check(fitted, x[:20], y[:20], rng=0, **FAST)
     assert few.slices == ()
     assert any("too few to search for slices" in note for note in few.notes)
@@ -789,7 +794,7 @@ def test_very_large_counts_of_ratios():
     model = cg.from_ratio(lambda y, x: 1e6 * x / (y + 1))
     found = cg.check(model, x, rng.poisson(1.002e6 * x), rng=0, **FAST)
     assert found.rejected
-    assert found.looked.kind == "scores"
+    assert isinstance(found.checked, RatioRows)
     shift = found.overall[0]
     assert shift.estimate == pytest.approx(2.45, rel=0.1)  # 0.002·√(1.5e6)
     assert found.effect.interval.estimate == pytest.approx(2.45, rel=0.3)
@@ -888,10 +893,8 @@ def test_rows_that_are_left_out_take_their_predictions_with_them(name):
     "name", ["draws", "quantiles", "vector draws", "classes", "ratios"]
 )
 def test_some_of_the_rows_are_those_of_their_own_predictions(name, monkeypatch):
-    from condgof.check import _size
-
-    monkeypatch.setattr(_size, "MOST_ROWS", 200)
-    monkeypatch.setattr(_looked, "BAND_COUNT", 50)
+    monkeypatch.setattr(sys.modules[Bench.__module__], "MOST_ROWS", 200)
+    monkeypatch.setattr(sys.modules[bands_of.__module__], "BAND_ROWS", 50)
     x, y, model = TRUE[name](np.random.default_rng(1), 300)
     found = cg.check(model, x, y, rng=0, **FAST)
     assert not found.rejected

@@ -1,13 +1,22 @@
-"""Misfits of a discrete y, by which size and power are told: against their families, and slow sums."""
+"""Misfits of a discrete y, by which size and power are told: against their families, and
+slow sums.
+"""
+
+import sys
 
 import numpy as np
 import pytest
 from scipy.stats import poisson
 
 import condgof as cg
-from condgof.check._size import first_to_next, mean_residuals, misplaced, shifted_law
+from condgof.check import Bench, mean_residuals
+from condgof.check.kinds import first_to_next, moved_probability, shifted_law
+from condgof.methods import Options, make_design, prepare
+from condgof.sample import Seed
+from condgof.stein import Units
 
 LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+N = 30
 
 
 def test_tilted_laws_of_counts_are_those_of_their_family():
@@ -35,7 +44,8 @@ def test_what_probabilities_do_to_residuals_are_sums_over_cells():
         q = law.probabilities
         for moved in (0.1 * first_to_next(q), rng.dirichlet(np.ones(q.shape[1]), 6) - q):
             slow = sum(
-                moved[:, [i]] * np.asarray(law.of(np.full(6, i))) for i in range(q.shape[1])
+                moved[:, [i]] * np.asarray(law.residuals(np.full(6, i)))
+                for i in range(q.shape[1])
             )
             np.testing.assert_allclose(mean_residuals(law, moved), slow, atol=1e-12)
 
@@ -44,36 +54,52 @@ def test_what_probabilities_do_to_residuals_are_sums_over_cells():
     ("law", "inside", "room", "words"),
     [
         (
-            cg.from_intervals(np.zeros(3), np.ones(3), 0.9),
+            cg.from_intervals(np.zeros(N), np.ones(N), 0.9),
             1,
             0.9,
             "a coverage of the 90% interval that is off by 0.1",
         ),
         (
-            cg.from_intervals(np.zeros((3, 2)), np.ones((3, 2)), [0.2, 0.4]),
+            cg.from_intervals(np.zeros((N, 2)), np.ones((N, 2)), [0.2, 0.4]),
             2,
             0.6,
             "a coverage of the 40% interval that is off by 0.1",
         ),
         (
-            cg.from_quantiles(np.zeros((3, 1)), [0.9]),
+            cg.from_quantiles(np.zeros((N, 1)), [0.9]),
             1,
             0.9,
             "a probability of 0.1 on the wrong side of the 0.9 quantile",
         ),
         (
-            cg.from_quantiles(np.zeros((3, 5)), LEVELS),
+            cg.from_quantiles(np.zeros((N, 5)), LEVELS),
             3,
             0.5,
             "a probability of 0.1 on the wrong side of the 0.5 quantile",
         ),
     ],
 )
-def test_a_probability_on_the_wrong_side(law, inside, room, words):
-    """The first `inside` cells are in the interval, or below the quantile; each side keeps its form."""
-    (move,), _, like = misplaced(law, np.empty((3, 0)))
+def test_a_probability_on_the_wrong_side(law, inside, room, words, monkeypatch):
+    """The first `inside` cells are in the interval, or below the quantile.
+
+    Each side keeps its form.
+    """
+    moves = []
+
+    def recorded(shares, gains):
+        moves.append(moved_probability(shares, gains))
+        return moves[-1]
+
+    module = sys.modules[moved_probability.__module__]
+    monkeypatch.setattr(module, "moved_probability", recorded)
+    rng = Seed.of(0)
+    options = Options(n_boot=19, engine=1).checked()
+    x, y = np.random.default_rng(0).standard_normal((2, N))
+    _, rows = prepare(law, x, y, Units("ranks", "auto"), options, rng)
+    size = Bench.of(law, rows, make_design(rows, rng), options.row_dependence, rng).size
+    ((move,),) = moves
     assert move.sum() == pytest.approx(0.0)
-    assert like.format("0.1").startswith(words)
+    assert size.like.format("0.1").startswith(words)
     assert law.shares[move < 0].sum() == pytest.approx(room)
     moved = law.shares + 0.1 * move
     assert (moved >= 0).all()

@@ -1,4 +1,4 @@
-"""Monitoring: wealth that cannot be won against a true law, and a state that loses nothing."""
+"""Monitoring: no wealth is won against a true law, and a state loses nothing."""
 
 import json
 from copy import deepcopy
@@ -12,7 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import condgof as cg
-from condgof.check._monitor import Monitor
+from condgof.check import Monitor
 from condgof.errors import (
     CondgofError,
     InputError,
@@ -21,7 +21,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
-from condgof.methods._monitor import (
+from condgof.methods import (
     MEAN_ROWS,
     ODDS,
     PIT_ENDS,
@@ -30,7 +30,7 @@ from condgof.methods._monitor import (
     ShapeBet,
     TiltBet,
     class_tilts,
-    lasting,
+    log_start_share,
     ordered_tilts,
 )
 
@@ -53,11 +53,11 @@ def plain(monitor):
 @pytest.mark.parametrize("before", [[], [0.3, -1.0, 2.5], [4.0] * 30])
 @pytest.mark.parametrize("bet", [NormalBet(), ShapeBet()], ids=["normal", "shape"])
 def test_the_next_row_wins_nothing_on_average(bet, before):
-    past = bet.rows(np.array(before)[:, None], None)[:, 0].sum(axis=0)
+    past = bet.statistics(np.array(before)[:, None], None)[:, 0].sum(axis=0)
     now = bet.log_wealth(past)
 
     def won(z, kind):
-        both = bet.log_wealth(past + bet.rows(np.array([[z]]), None)[0, 0])
+        both = bet.log_wealth(past + bet.statistics(np.array([[z]]), None)[0, 0])
         return np.exp(both[kind] - now[kind]) * norm.pdf(z)
 
     cuts = [float(norm.ppf(end)) for end in PIT_ENDS]
@@ -84,9 +84,8 @@ def test_wealth_is_the_product_of_predictive_densities_row_by_row():
     for n, value in enumerate(z):
         sd = np.sqrt(1 + 1 / (n + MEAN_ROWS))
         shift += norm.logpdf(value, z[:n].sum() / (n + MEAN_ROWS), sd) - norm.logpdf(value)
-        rows = (
-            n + SPREAD_ROWS
-        )  # an inverse gamma prior of the variance makes it Student's t
+        # An inverse gamma prior of the variance makes the predictive law Student's t.
+        rows = n + SPREAD_ROWS
         scale = np.sqrt((SPREAD_ROWS + np.square(z[:n]).sum()) / rows)
         spread += student.logpdf(value, rows, 0, scale) - norm.logpdf(value)
     found = NormalBet().log_wealth(np.array([25, z.sum(), np.square(z).sum()]))
@@ -95,7 +94,7 @@ def test_wealth_is_the_product_of_predictive_densities_row_by_row():
 
 @pytest.mark.parametrize("before", [3, 20, 31])
 def test_all_bets_together_win_nothing_on_average(before):
-    """Also with bins, several starts and a past that was wrong: a row's y is not known before it."""
+    """Also with bins, several starts, and earlier rows for which the law was wrong."""
     x, y = rows(before + 1, 5)
     m = cg.monitor(LINE, rng=0).update(x[:-1], y[:-1] + (x[:-1, 1] > 0))
     now = m.evidence
@@ -132,7 +131,7 @@ def test_tilt_wealth_is_the_average_of_its_tilts():
 
 
 def test_all_starts_together_get_no_more_than_there_is():
-    total = sum(np.exp(lasting(k)) for k in range(200_000))
+    total = sum(np.exp(log_start_share(k)) for k in range(200_000))
     assert 0.95 < total <= 1.0
 
 
@@ -145,7 +144,7 @@ def test_a_shift_from_the_start_is_found(d):
     for seed in range(15):
         x, y = rows(600, seed, d)
         m = cg.monitor(LINE, rng=seed).update(x, y + 0.3)
-        found.append(m._evidence.alarm["rows"] if m.alarm else 600)
+        found.append(m._evidence.alarm.rows if m.alarm else 600)
     assert np.median(found) < 150
 
 
@@ -317,17 +316,15 @@ def test_one_row_is_refused_as_a_batch_of_one_is(x, y):
 
     model = cg.models.Normal(mean=mean, std=lambda x: np.where(x[:, 0] == -7, -1.0, 1e-10))
     m = cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
-    before, fresh = (
-        plain(m),
-        cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0]),
-    )
-    fresh._zeros = None  # reads every row as a batch
-    told = []
-    for one in (m, fresh):
+    before = plain(m)
+    in_batches = cg.monitor(model, rng=0).update([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
+    in_batches._zeros = None  # reads every row as a batch
+    errors = []
+    for one in (m, in_batches):
         with pytest.raises(CondgofError) as error:
             one.update(np.asarray(x), y)
-        told.append((type(error.value), str(error.value)))
-    assert told[0] == told[1]
+        errors.append((type(error.value), str(error.value)))
+    assert errors[0] == errors[1]
     assert plain(m) == before
 
 

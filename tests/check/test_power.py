@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check._size import HOPELESS, PairSums, Size, first_to_next
+from condgof.check import HOPELESS, PairSums, Size
+from condgof.check.kinds import first_to_next
 
 FAST = {"engine": 1, "n_boot": 199}
 
@@ -113,7 +114,9 @@ def test_what_could_have_been_found_is_found(draw):
 
 @pytest.mark.parametrize("draw", [normal, scores, columns, classes, counts, intervals])
 def test_size_and_power_are_on_one_scale(draw):
-    """A misfit three times as large as could be found is found, and its size is said to be that."""
+    """A misfit three times as large as could be found is found, and its size is said to be
+    that.
+    """
     size = 3.0 * power_of(*draw(0.0, np.random.default_rng(5))).size
     found = [
         cg.check(*draw(size, np.random.default_rng(trial)), rng=0, **FAST)

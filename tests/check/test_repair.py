@@ -1,4 +1,6 @@
-"""A repair: the law that it makes is a law, it helps where there is a misfit, and else does nothing."""
+"""A repair: the law that it makes is a law, it helps where there is a misfit, and else does
+nothing.
+"""
 
 import pickle
 from itertools import pairwise
@@ -12,9 +14,9 @@ from scipy import integrate
 from scipy.special import ndtr
 
 import condgof as cg
-from condgof.check._repair import Basis, Classed, Counted, Gain, Mapped, fit, warp_units
+from condgof.check import Basis, Classed, Counted, Gain, Mapped, fit, warp_units
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws._repaired import (
+from condgof.laws import (
     Repaired,
     RepairedCounts,
     bend,
@@ -162,7 +164,9 @@ def test_functions_of_a_column_know_new_levels_and_missing_values():
 
 
 def local(n, seed):
-    """A frame with text, dates, missing values; the spread is wrong in a town, the mean along b."""
+    """A frame with text, dates, missing values; the spread is wrong in a town, the mean
+    along b.
+    """
     rng = np.random.default_rng(seed)
     x = pd.DataFrame(
         {

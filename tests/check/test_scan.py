@@ -10,26 +10,24 @@ import pytest
 from scipy.stats import ks_2samp
 
 import condgof as cg
-from condgof.check._axes import axes_of
-from condgof.check._looked import CellSignals, Signal, Signals, legendre
-from condgof.check._scan import (
-    BINS,
-    BINS_PAIR,
-    EVERYWHERE,
-    OUTSIDE,
-    SIMPLER,
-    Exceptions,
+from condgof.check import (
+    CertainRows,
     Scan,
+    Signal,
     Space,
+    axes_of,
     best_of,
     central_of,
     compared,
 )
+from condgof.check.kinds import CellSignals, Signals
 from condgof.engine import as_engine
-from condgof.null._bootstrap import pvalue
-from condgof.null._dependence import Dependence
-from condgof.sample import Sample, Seed
+from condgof.null import Dependence, pvalue
+from condgof.residuals import legendre
+from condgof.sample import Sample, Seed, Use
 
+#: The module of the search: its constants are part of what the slow loops compute.
+SEARCH = sys.modules[Scan.__module__]
 KINDS = ("shift", "spread", "skew", "tails")
 
 
@@ -46,7 +44,7 @@ def table(n, seed=0):
 
 
 def space_of(frame, first=2, total=4):
-    sample = Sample.of(frame, np.arange(len(frame)) * 1.0)
+    sample = Sample.from_data(frame, np.arange(len(frame)) * 1.0)
     axes = axes_of(sample.x_columns, sample.x)
     about = (Signal("shift", "y"),) * total
     shape = len(frame), total
@@ -65,20 +63,24 @@ def signals_of(z):
 
 
 def slow_slices(axes, n):
-    """All slices as masks, with penalties and the number of signals they see: the obvious way."""
+    """All slices as masks, with penalties and the number of signals they see: the obvious
+    way.
+    """
     out = [(np.ones(n, dtype=bool), 0.0, 4)]
 
     def ranges(axis, bins):
         cut = axis.cut(bins)
         return [(cut.codes >= i) & (cut.codes <= j) for i, j in cut.ranges]
 
-    sets = [(mask, 0.0, 4) for axis in axes for mask in ranges(axis, BINS)]
+    sets = [(mask, 0.0, 4) for axis in axes for mask in ranges(axis, SEARCH.BINS)]
     for a, b in itertools.combinations(axes, 2):
-        both = itertools.product(ranges(a, BINS_PAIR), ranges(b, BINS_PAIR))
+        of_a = ranges(a, SEARCH.BINS_PAIR)
+        of_b = ranges(b, SEARCH.BINS_PAIR)
+        both = itertools.product(of_a, of_b)
         sets += [(u & v, 0.0, 2) for u, v in both]
     for mask, extra, seen in sets:
         size = int(mask.sum())
-        if size >= max(25, 0.02 * n) and n - size >= max(10, OUTSIDE * n):
+        if size >= max(25, 0.02 * n) and n - size >= max(10, SEARCH.OUTSIDE * n):
             out.append((mask, extra + np.sqrt(2 * np.log(n / size)), seen))
     return out
 
@@ -104,7 +106,9 @@ def test_best_slice_is_that_of_the_loop_over_all(n):
 
 
 def slow_belief(space, signals):
-    """Slices, and how much they overlap the wrong one, averaged over which it is: the obvious loop."""
+    """Slices, and how much they overlap the wrong one, averaged over which it is: the
+    obvious loop.
+    """
     every = [
         (space.inside(where), part.signals, where)
         for part in space.parts
@@ -117,21 +121,21 @@ def slow_belief(space, signals):
         ]
     )
     weight = np.exp(size.max() * (size - size.max()))
-    if EVERYWHERE * len(every) * weight[0] > weight.sum():
+    if SEARCH.EVERYWHERE * len(every) * weight[0] > weight.sum():
         return every, np.arange(len(every)) == 0
     overlap = np.array(
         [[(m & t).sum() / (m | t).sum() for t, _, _ in every] for m, _, _ in every]
     )
     said = [" and ".join(c.words for c in space.conditions(where)) for _, _, where in every]
     cost = [len(re.findall("[<≤≥=]| and ", words)) + (words != "") for words in said]
-    return every, overlap @ weight * SIMPLER ** np.array(cost)
+    return every, overlap @ weight * SEARCH.SIMPLER ** np.array(cost)
 
 
 @pytest.mark.parametrize("wrong", ["degree", "score", "both", "all"])
 def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(
     wrong, monkeypatch
 ):
-    monkeypatch.setattr(sys.modules[central_of.__module__], "COMPARED", 10**6)
+    monkeypatch.setattr(SEARCH, "COMPARED", 10**6)
     n, frame = 300, table(300).drop(columns="age")
     where = {
         "degree": frame.degree == "B",
@@ -161,12 +165,11 @@ def test_draws_are_the_same_maximum_of_redrawn_signals():
     frame, n = table(150), 150
     space, signals = space_of(frame), signals_of(np.random.default_rng(0).normal(size=n))
     scan = Scan.of(space, signals, Dependence(), 32, Seed.of(3), as_engine(None))
-    from condgof.check._scan import CHUNK, DRAWN
-    from condgof.sample import Use
-
-    drawn = signals.redraw(np.arange(n))(Seed.of(3).stream(Use.CHECK, DRAWN, 0), CHUNK)
+    chunk = SEARCH.CHUNK
+    stream = Seed.of(3).stream(Use.CHECK, SEARCH.DRAWN, 0)
+    drawn = signals.redraw(np.arange(n))(stream, chunk)
     slow = slow_slices(space.axes, n)
-    for j in range(CHUNK):
+    for j in range(chunk):
         want = max(
             max(abs(drawn[mask, j, k].sum()) / np.sqrt(mask.sum()) for k in range(seen))
             - penalty
@@ -191,24 +194,29 @@ def rare_law(kind, n, rng):
 
 @pytest.mark.parametrize("kind", ["classes", "counts", "intervals"])
 def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatch):
-    """Drawn of some rows alone, rare events would be fewer than in the data (at KS distances of 0.2)."""
+    """Drawn of some rows alone, rare events would be fewer than in the data (at KS
+    distances of 0.2).
+    """
     rng, n = np.random.default_rng(0), 5000
     law, y = rare_law(kind, n, rng)
     options = {"rng": 1, "n_boot": 499, "engine": 2}
 
     def scan_of():
-        scans, joined = [], Scan.beside.fget
+        scans = []
+        statistic_of = Scan.statistic.fget
+
+        def recorded(scan):
+            scans.append(scan)
+            return statistic_of(scan)
+
         with monkeypatch.context() as kept:
-            kept.setattr(
-                Scan, "beside", property(lambda scan: scans.append(scan) or joined(scan))
-            )
+            kept.setattr(Scan, "statistic", property(recorded))
             cg.check(law, table(n), y, **options)
         return scans[0]
 
-    module = sys.modules[Scan.__module__]
-    monkeypatch.setattr(module, "FEW", 10**6)  # all draws, whatever the first of them say
+    monkeypatch.setattr(SEARCH, "FEW", 10**6)  # all draws, whatever the first of them say
     some = scan_of()
-    monkeypatch.setattr(module, "REDRAWN", n)
+    monkeypatch.setattr(SEARCH, "REDRAWN", n)
     whole = scan_of()
     assert some.best.value == pytest.approx(whole.best.value)
     assert ks_2samp(some.draws, whole.draws).statistic < 0.12
@@ -236,7 +244,7 @@ def test_exceptions_have_the_probability_of_the_law():
     p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
     cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[:, :, None] * 1.0)
     values = np.zeros((n, 1))
-    rare = Exceptions.of(
+    rare = CertainRows.of(
         Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells)
     )
     assert len(rare.rows) + len(rare.others) == n
@@ -266,7 +274,7 @@ def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
         k = part.signals
         want = (part.members @ values[:, :, :k].reshape(n, -1)).reshape(-1, m, k)
         np.testing.assert_allclose(
-            Exceptions.cells(part, draw, rows, less, m), want, atol=1e-6
+            CertainRows.cells(part, draw, rows, less, m), want, atol=1e-6
         )
 
 
@@ -277,15 +285,10 @@ def test_signs_of_groups_are_the_same_maximum():
     space, signals = space_of(frame), signals_of(rng.normal(size=n))
     depend = Dependence(codes=groups)
     scan = Scan.of(space, signals, depend, 16, Seed.of(3), as_engine(None))
-    from condgof.check._scan import CHUNK, UNIT_SIGNS
-    from condgof.sample import Use
-
     count = int(groups.max()) + 1
-    signs = (
-        Seed.of(3).stream(Use.CHECK, UNIT_SIGNS, 0).integers(0, 2, (count, CHUNK)) * 2.0
-        - 1.0
-    )
-    for j in range(CHUNK):
+    stream = Seed.of(3).stream(Use.CHECK, SEARCH.UNIT_SIGNS, 0)
+    signs = stream.integers(0, 2, (count, SEARCH.CHUNK)) * 2.0 - 1.0
+    for j in range(SEARCH.CHUNK):
         values = []
         for mask, penalty, seen in slow_slices(space.axes, n):
             for k in range(seen):

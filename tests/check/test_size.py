@@ -1,7 +1,10 @@
-"""The size of the misfit: sums by the plain double loop, closed forms, and what must not be said."""
+"""The size of the misfit: sums by the plain double loop, closed forms, and what must not be
+said.
+"""
 
 import re
-from types import SimpleNamespace
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,37 +12,31 @@ from scipy.stats import binom, norm
 
 import condgof as cg
 import oracle
-from condgof.check import _size
-from condgof.check._size import (
-    Bench,
-    PairSums,
-    both,
+from condgof.check import Bench, PairSums, pair_sums, parcels_of, squares_of
+from condgof.check.kinds import (
+    by_label_and_rank,
     first_to_next,
-    pair_sums,
-    parcels_of,
     shifted_law,
-    squares_of,
-    squares_of_classes,
+    squares_by_label_and_rank,
 )
-from condgof.methods._adaptive import make_design
-from condgof.methods._options import Options, prepare
-from condgof.methods._scored import Units
-from condgof.null._dependence import Dependence
-from condgof.result import short, sized
+from condgof.methods import Options, make_design, prepare
+from condgof.null import Dependence
+from condgof.residuals import RatioResiduals
+from condgof.result import estimate_text, short
 from condgof.sample import Seed
+from condgof.stein import Units
 
 ROWS = Dependence()
 
 
 def bench_of(model, x, y, seed=0, **options):
     """The rows of a sample, without a verdict."""
-    how, rng = (
-        Options.of(solver="auto", null="auto", n_boot=19, engine=1, **options),
-        Seed.of(seed),
-    )
-    law, scored = prepare(model, x, y, Units("ranks", "auto", predictions=True), how, rng)
-    how = how.for_rows(scored, x)
-    return Bench.of(law, scored, make_design(scored.subsample, rng), how.rows, rng)
+    how = Options(n_boot=19, engine=1, **options).checked()
+    units = Units(scale_x="ranks", standardize="auto", predictions=True)
+    rng = Seed.of(seed)
+    law, rows = prepare(model, x, y, units, how, rng)
+    how = how.for_rows(rows, x)
+    return Bench.of(law, rows, make_design(rows.subsample, rng), how.rows, rng)
 
 
 def softmax(logits):
@@ -123,7 +120,8 @@ def test_features_give_the_stein_matrix(rng):
     bench = bench_of((np.zeros(300), np.ones(300)), x, z)
     part = bench.size.parts[0]
     k = bench.kernel(bench.rows.x, bench.rows.x)
-    matrix = k * oracle.stein_h(bench.rows.y, -bench.rows.y, oracle.gaussian, 1.0)
+    u = bench.rows.residuals.u
+    matrix = k * oracle.stein_h(u, -u, oracle.gaussian, 1.0)
     off = ~np.eye(300, dtype=bool)
     assert part.mean == pytest.approx(matrix[off].mean(), rel=0.02)
     assert part.near == pytest.approx(k[off].mean(), rel=0.01)
@@ -131,13 +129,16 @@ def test_features_give_the_stein_matrix(rng):
 
 
 def test_squares_under_the_model_against_all_outcomes(rng):
-    """Sums over all pairs of outcomes, for labels and ranks, and for any kernel on cells."""
+    """Sums over all pairs of outcomes, for labels, ranks and any kernel on cells."""
     p = softmax(rng.standard_normal((4, 4)))
     q = np.array([[0.7, 0.1, 0.1, 0.1]] * 2)  # ties
     p = np.concatenate([p, q])
     root = rng.standard_normal((4, 3))
     for found, features in (
-        (squares_of_classes(p), lambda i: both(p[[i] * 4], np.eye(4) - p[i])),
+        (
+            squares_by_label_and_rank(p),
+            lambda i: by_label_and_rank(p[[i] * 4], np.eye(4) - p[i]),
+        ),
         (squares_of(p, root @ root.T), lambda i: (np.eye(4) - p[i]) @ root),
     ):
         for i in range(6):
@@ -150,7 +151,9 @@ def test_squares_under_the_model_against_all_outcomes(rng):
 
 
 def test_quantiles_are_those_of_a_squared_mean():
-    """One feature of variance 1: n·D̂ + 1 has a noncentral χ² law with one degree of freedom."""
+    """One feature of variance 1: n·D̂ + 1 has a noncentral χ² law with one degree of
+    freedom.
+    """
     n = 400
     for m in (0.0, 0.1, 0.3):
         own = m**2 if m else 0.0
@@ -235,7 +238,9 @@ def test_a_classifier_that_is_far_too_modest(rng):
 
 
 def test_misfits_between_labels_do_not_vanish(rng):
-    """Labels that go wrong in one region, and by opposite signs: near the mean probability moved."""
+    """Labels that go wrong in one region, and by opposite signs: near the mean probability
+    moved.
+    """
     n = 4000
     x = rng.standard_normal((n, 2))
     p = softmax(x @ rng.standard_normal((2, 3)))
@@ -262,17 +267,18 @@ def test_the_size_of_counts_is_a_shift_in_standard_deviations(mean, rng):
     assert found.estimate == pytest.approx(0.4, abs=0.06)
 
 
-def test_counts_known_by_ratios(rng, monkeypatch):
+def test_counts_known_by_ratios(rng):
     n = 600
     x = rng.standard_normal(n)
     model = cg.from_ratio(lambda y, x: 3.0 * np.exp(0.3 * x) / (y + 1.0))
     mu = 3.0 * np.exp(0.3 * x)
     bench = bench_of(model, x, rng.poisson(mu + 0.5 * np.sqrt(mu)))
     assert bench.size.estimate == pytest.approx(0.5, abs=0.15)
-    without = SimpleNamespace(**{**vars(bench.rows), "outcomes": None})
-    object.__setattr__(bench, "rows", without)
-    monkeypatch.setattr(_size, "_on_x", lambda k, bench: np.ones((n, 1)))
-    size = _size._of_counts(SimpleNamespace(rows=without, kernel=None, dependence=ROWS))
+    known = bench.rows.residuals
+    ratios = RatioResiduals(
+        u=known.u, values=known.values, cells=known.cells, outcomes=None
+    )
+    size = replace(bench, rows=replace(bench.rows, residuals=ratios)).size
     assert size.estimate == pytest.approx(0.5, abs=0.2)
     assert size.note == "as its ratios suggest"
 
@@ -344,7 +350,9 @@ def test_scores_alone(rng):
 
 @pytest.mark.parametrize("scores", [False, True])
 def test_a_model_that_is_far_too_sure_has_a_large_size(scores):
-    """The size follows the data, however far apart they are; a shift alone keeps its usual bandwidth."""
+    """The size follows the data, however far apart they are; a shift alone keeps its usual
+    bandwidth.
+    """
     x, noise = np.random.default_rng(6).standard_normal((2, 200))
     for c in (30.0, 1e5, 1e8):
         model = (
@@ -424,7 +432,7 @@ def test_groups_have_wider_bounds(rng):
 
 
 def test_many_rows_are_drawn_at_random(rng, monkeypatch):
-    monkeypatch.setattr(_size, "MOST_ROWS", 500)
+    monkeypatch.setattr(sys.modules[Bench.__module__], "MOST_ROWS", 500)
     n = 2000
     x, y = rng.standard_normal((2, n))
     model = (np.zeros(n), np.ones(n))
@@ -453,4 +461,4 @@ def test_numbers():
         "2.50",
         "inf",
     ]
-    assert sized(0.21, 0.1712, 0.25) == ("0.21", "0.17 to 0.25")
+    assert estimate_text(0.21, 0.1712, 0.25) == ("0.21", "0.17 to 0.25")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import condgof as cg
-from condgof.check._record import Effect, Interval
-from condgof.check._size import check_allowed, tolerance_of
+from condgof.check import Effect, Interval, check_allowed, tolerance_of
 from condgof.errors import InputError
 
 FAST = {"engine": 1, "n_boot": 99}

@@ -1,4 +1,6 @@
-"""Every sentence true: on tables of all kinds, each number is a line of pandas on its own rows."""
+"""Every sentence true: on tables of all kinds, each number is a line of pandas on its own
+rows.
+"""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,9 @@ CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
 
 
 def ugly_table(n, rng):
-    """Numbers, whole numbers, years, booleans, levels with ugly names, ordered ones, dates, one-hot."""
+    """Numbers, whole numbers, years, booleans, levels with ugly names, ordered ones, dates,
+    one-hot.
+    """
     town = rng.choice(["Oslo", 'Rio "de" J', "a and b", "ø\\"], n)
     frame = pd.DataFrame(
         {

@@ -1,6 +1,9 @@
 """The message, and numbers in words."""
 
+import json
 import re
+from dataclasses import fields, replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,31 +14,82 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 import condgof as cg
-from condgof.check import _text
-from condgof.check._findings import _percent, between
-from condgof.check._record import Condition, Finding, Power, Slice
-from condgof.check._text import SUBJECTS
-from condgof.result import pvalue_words, short, sized
+import sentences as spoken
+from condgof.check import (
+    SENTENCES,
+    SET_BY_FIT,
+    SUBJECTS,
+    Condition,
+    Finding,
+    Power,
+    Slice,
+    between,
+    direction_of,
+    percent,
+    severity,
+    with_refit_intervals,
+)
+from condgof.check import message as message_of
+from condgof.result import estimate_text, pvalue_words, short
 
 POWER = Power(
     0.2, 1.2, 0.8, 0.05, "A shift of 0.2 would have been found with probability 0.8."
 )
 
 
-def finding(kind, estimate=0.7, low=0.6, high=0.8, expected=0.5, label=""):
+#: The quantity of a finding by its kind, where these have different names.
+QUANTITY_OF = {"shift": "mean", "spread": "sd", "wild": "outliers"}
+#: What else the sentences of these kinds say.
+NUMBERS = {
+    "skew": {"above": 0.06, "below": 0.04},
+    "events": {"count": 7, "mean": 10.0, "place": ""},
+}
+
+
+def finding(
+    kind,
+    estimate=0.7,
+    low=0.6,
+    high=0.8,
+    expected=0.5,
+    label="",
+    *,
+    column="y",
+    quantity=None,
+    numbers=None,
+):
     return Finding(
-        kind, "y", estimate, (low, high), expected, f"{kind} is {estimate}", label
+        kind=kind,
+        column=column,
+        estimate=estimate,
+        interval=(low, high),
+        expected=expected,
+        label=label,
+        quantity=quantity or QUANTITY_OF.get(kind, kind),
+        numbers=NUMBERS.get(kind, {}) if numbers is None else numbers,
+    )
+
+
+def median(estimate, low, high, column="y"):
+    return finding(
+        "shift", estimate, low, high, 0.0, "median", column=column, quantity="median"
     )
 
 
 def part(words, *findings, pvalue=0.01):
-    from condgof.check._findings import direction, severity
-
     lead = findings[0]
-    condition = (Condition("x", words, "x > 1"),)
-    rows = np.arange(10)
-    of = (condition, words, "x > 1", rows, 0.1, pvalue, 0.001, findings)
-    return Slice(*of, severity(lead), direction(lead))
+    return Slice(
+        conditions=(Condition("x", words, "x > 1"),),
+        words=words,
+        query="x > 1",
+        rows=np.arange(10),
+        share=0.1,
+        pvalue=pvalue,
+        pvalue_floor=0.001,
+        findings=findings,
+        severity=severity(lead),
+        direction=direction_of(lead),
+    )
 
 
 SHIFT = finding("shift", 0.5, 0.2, 0.8, 0.0)
@@ -47,10 +101,17 @@ EVERY = tuple(
 
 
 def message(rejected, overall, slices, everywhere, power):
-    about = {"rejected": rejected, "overall": overall, "slices": slices, "power": power}
-    looked, searched = SimpleNamespace(z=None, pit=None), {"searched": {"slices": 9}}
-    check = SimpleNamespace(**about, groups=(), alpha=0.05, looked=looked, details=searched)
-    return _text.message(check, everywhere)
+    check = SimpleNamespace(
+        rejected=rejected,
+        overall=overall,
+        slices=slices,
+        groups=(),
+        power=power,
+        alpha=0.05,
+        checked=SimpleNamespace(normal_scores_of=lambda column: None),
+        details={"searched": {"slices": 9}},
+    )
+    return message_of(check, everywhere)
 
 
 def sentences(text):
@@ -114,31 +175,27 @@ def test_all_rows_and_above_all():
 
 def test_what_is_said_of_all_rows_is_the_number_that_is_listed():
     mean = finding("shift", 0.4, 0.3, 0.5, 0.0)
-    median = Finding("shift", "y", 0.35, (0.2, 0.5), 0.0, "", "median")
-    words = message(True, (median,), (), mean, POWER)
+    words = message(True, (median(0.35, 0.2, 0.5),), (), mean, POWER)
     assert (
         words == "The centre is wrong over all rows: too low (the median by 0.35 standard"
         " deviations)."
     )
-    other = Finding("shift", "y", 0.05, (-0.1, 0.2), 0.0, "", "median")
+    other = median(0.05, -0.1, 0.2)
     assert "(by 0.40 standard deviations)" in message(True, (other,), (), mean, POWER)
-    middle = Finding("spread", "y", 1.8, (1.7, 1.9), 1.0, "", "middle half")
+    middle = finding("spread", 1.8, 1.7, 1.9, 1.0, "middle half", quantity="middle half")
     words = message(True, (middle,), (), SPREAD, POWER)
     assert "(the middle half 1.80 times as wide)" in words
 
 
 def test_of_several_columns_of_y_the_column_is_told():
-    overall = [
-        Finding("shift", name, 0.0, (-1.0, 1.0), 0.0, "", "median")
-        for name in ("rent", "food")
-    ]
-    food = Finding("shift", "food", 0.9, (0.5, 1.3), 0.0, "")
+    overall = [median(0.0, -1.0, 1.0, column=name) for name in ("rent", "food")]
+    food = finding("shift", 0.9, 0.5, 1.3, 0.0, column="food")
     words = message(True, overall, [part("x > 2", food)], None, POWER)
     assert (
         words == "The centre is wrong: too low for food where x > 2 (by 0.90 standard"
         " deviations)."
     )
-    both = Finding("correlation", "rent and food", 0.7, (0.6, 0.8), 0.0, "")
+    both = finding("correlation", 0.7, 0.6, 0.8, 0.0, column="rent and food")
     assert (
         "too little correlation for rent and food (of the residuals 0.70, says 0.00)"
         in message(True, overall, (), both, POWER)
@@ -146,7 +203,7 @@ def test_of_several_columns_of_y_the_column_is_told():
 
 
 def test_large_counts_are_no_interval():
-    large = Finding("tails", "y", 0.08, (0.07, 0.09), 0.01, "", "largest")
+    large = finding("tails", 0.08, 0.07, 0.09, 0.01, "largest", quantity="largest counts")
     words = message(True, (large,), (), None, POWER)
     assert "tails too light (0.08 are counts of a probability below 0.01)" in words
 
@@ -161,16 +218,13 @@ def test_rejected_and_no_slice_still_has_a_how():
         None,
         POWER,
     )
-    assert "shift is 0.1" in weak
-    wild = Finding(
-        "wild",
-        "y",
-        1.0,
-        (1.0, 1.0),
-        0.0,
-        "1 row lies further out than any should: row 7 (z = 9)",
+    assert (
+        "the data lie on average 0.10 model standard deviations above what the model says"
+        " (between 0.10 below and 0.30 above)" in weak
     )
-    assert "row 7 (z = 9)" in message(
+    numbers = {"rows": [7], "z": [9.0], "n": 400}
+    wild = finding("wild", 1.0, 1.0, 1.0, 0.0, numbers=numbers)
+    assert "row 7 (z = 9.00)" in message(
         True, (finding("shift", 0.1, -0.1, 0.3, 0.0), wild), (), None, POWER
     )
     assert message(True, (), (), None, POWER).startswith("The model is wrong")
@@ -210,7 +264,7 @@ def test_small_shares_and_ratios_near_one():
     spread = next(f for f in report.overall if f.kind == "spread")
     assert 0.99 < spread.estimate < 1.0
     assert "is 1.00 times as wide as" in spread.words
-    assert [_percent(share) for share in (0.0, 3e-8, 0.004, 0.123)] == [
+    assert [percent(share) for share in (0.0, 3e-8, 0.004, 0.123)] == [
         "0%",
         "<0.01%",
         "0.4%",
@@ -234,13 +288,13 @@ def test_beside_above_and_below_an_interval_has_no_signs(ends, side, written):
 
 
 def test_the_centre_is_told_where_it_is_far_off():
-    far = Finding("shift", "y", 0.8, (0.7, 0.9), 0.0, "", "median")
+    far = median(0.8, 0.7, 0.9)
     words = message(True, (far,), (), WIDE, POWER)
     assert words.endswith(
         "The centre is wrong over all rows: too low (the median by 0.80 standard"
         " deviations)."
     )
-    near = Finding("shift", "y", 0.3, (0.2, 0.4), 0.0, "", "median")
+    near = median(0.3, 0.2, 0.4)
     assert "centre" not in message(True, (near,), (), WIDE, POWER)
     by_slice = message(True, (far,), [part("a > 1", SHIFT)], WIDE, POWER)
     assert by_slice.count("The centre is wrong") == 1
@@ -318,7 +372,9 @@ def test_every_message_is_true_of_its_rows(seed):
 
 
 def test_messages_of_real_tables():
-    """Fair's affairs, the doctor's visits of the RAND experiment, and digits: numbers by pandas."""
+    """Fair's affairs, the doctor's visits of the RAND experiment, and digits: numbers by
+    pandas.
+    """
     sm = pytest.importorskip("statsmodels.api")
     data = (
         sm.datasets.fair.load_pandas()
@@ -383,10 +439,61 @@ def test_messages_of_real_tables():
     for one in found.slices:
         rows = found.frame().query(one.query)
         for f in one.findings:
-            share = (rows["target"] == (f.label or rows["predicted"])).mean()
+            label = int(f.label) if f.label else rows["predicted"]
+            share = (rows["target"] == label).mean()
             assert share == pytest.approx(f.estimate)
             assert f.expected == pytest.approx(0.1)
     assert [f.label for f in found.overall[1:]] == [str(k) for k in range(10)]
+
+
+# Sentences of findings, as version 0.2 wrote them
+
+
+@cache
+def spoken_findings(case):
+    """The findings of a real check of one kind of y."""
+    return tuple(spoken.findings_of(spoken.CASES[case](spoken.Sampled())))
+
+
+@pytest.mark.parametrize("case", spoken.CASES)
+def test_every_sentence_is_that_of_version_0_2(case):
+    recorded = json.loads(spoken.RECORDED.read_text())[case]
+    assert [one.words for one in spoken_findings(case)] == recorded
+
+
+def test_every_quantity_is_spoken_of():
+    every = [one for case in spoken.CASES for one in spoken_findings(case)]
+    assert {one.quantity for one in every} == set(SENTENCES)
+    assert any(one.set_by_fit for one in every)
+    with pytest.raises(KeyError, match="no such quantity"):
+        _ = finding("shift", quantity="no such quantity").words
+
+
+@pytest.mark.parametrize("case", spoken.KINDS_OF_Y)
+def test_refits_change_intervals_and_words_follow(case):
+    """Nothing else changes: words are those of the same numbers with another interval."""
+    before = spoken_findings(case)
+    chance = np.random.default_rng(0).normal(0.01, 0.3, (len(before), 60))
+    after = with_refit_intervals(before, chance)
+    for old, new in zip(before, after, strict=True):
+        stays = old.kind == "wild" or old.label == "largest"
+        assert (new.interval == old.interval) == stays
+        for one in fields(Finding):
+            if one.name not in ("interval", "set_by_fit"):
+                assert getattr(new, one.name) == getattr(old, one.name)
+        same = replace(old, interval=new.interval, set_by_fit=new.set_by_fit)
+        assert new.words == same.words
+        has_interval = not stays and old.quantity not in ("skew", "tails")
+        assert (new.words != old.words) == has_interval
+    fixed = with_refit_intervals(before, np.zeros_like(chance))
+    for old, new in zip(before, fixed, strict=True):
+        if old.kind == "wild" or old.label == "largest":
+            assert new is old
+            continue
+        assert new.set_by_fit
+        assert new.interval == tuple(sorted([old.estimate, old.expected]))
+        if old.quantity not in ("skew", "tails", "events"):
+            assert SET_BY_FIT in new.words
 
 
 # Numbers
@@ -394,7 +501,7 @@ def test_messages_of_real_tables():
 
 @given(st.floats(0.001, 0.5), st.floats(0.0, 0.4))
 def test_an_estimate_and_its_interval_have_the_same_digits(estimate, half):
-    text, ends = sized(estimate, max(estimate - half, 0.0), estimate + half)
+    text, ends = estimate_text(estimate, max(estimate - half, 0.0), estimate + half)
     assert abs(float(text) - estimate) <= 0.006
     assert len(text.split(".")[1]) == len(ends.split(" to ")[1].split(".")[1])
     assert abs(float(short(estimate)) - estimate) <= 0.06 * estimate

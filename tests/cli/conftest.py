@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv, feather, parquet
 
 from condgof.check import check as real_check
 
@@ -36,12 +37,13 @@ def table(columns, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write(name="t.csv", **changes):
-        from pyarrow import csv, feather, parquet
-
         data = pa.table({**columns, **changes})
-        {"csv": csv.write_csv, "parquet": parquet.write_table}.get(
-            name.rpartition(".")[2], feather.write_feather
-        )(data, name)
+        if name.endswith(".csv"):
+            csv.write_csv(data, name)
+        elif name.endswith(".parquet"):
+            parquet.write_table(data, name)
+        else:
+            feather.write_feather(data, name)
         return name
 
     return write
@@ -49,7 +51,7 @@ def table(columns, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def ready():
-    """Two checks: of a model that is too narrow where x is positive, and of one that is right."""
+    """Return two checks: of a model that is too narrow where x > 0, and of a right one."""
     x, noise = np.random.default_rng(1).standard_normal((2, 200))
     widths = {True: np.where(x > 0, 0.4, 1.0), False: np.ones(200)}
     return {
@@ -58,14 +60,42 @@ def ready():
 
 
 @pytest.fixture
-def quick(monkeypatch, ready):
+def replace_check(monkeypatch):
+    """Have `condgof check` call another function in place of `condgof.check`."""
+
+    def replace(function):
+        monkeypatch.setattr("condgof.cli._check.run_check", function)
+
+    return replace
+
+
+class QuickCheck:
+    """Gives a ready check at once, and remembers what it was called with."""
+
+    def __init__(self, ready):
+        self.ready = ready
+        self.calls = []
+        #: Which of the ready checks: the one of the bad model, unless it is changed.
+        self.bad = True
+
+    def __call__(self, model, x, y=None, **options):
+        self.calls.append({"model": model, "x": x, "y": y, **options})
+        return self.ready[self.bad]
+
+
+@pytest.fixture
+def quick(replace_check, ready):
     """Have checks give a ready one at once; returns what they were called with."""
-    calls = []
+    check = QuickCheck(ready)
+    replace_check(check)
+    return check
 
-    def check(model, x, y=None, **options):
-        calls.append({"model": model, "x": x, "y": y, **options})
-        return ready[quick.bad]
 
-    quick.bad, quick.calls = True, calls
-    monkeypatch.setattr("condgof.cli._check.run_check", check)
-    return quick
+@pytest.fixture
+def stream(monkeypatch):
+    """Have tables above a number of bytes streamed; above 0, which is all, unless given."""
+
+    def set_limit(limit=0):
+        monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", limit)
+
+    return set_limit

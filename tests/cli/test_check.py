@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ def run(*words):
     return main(["check", *words])
 
 
-def asked(quick):
+def call_of(quick):
     """What the check was called with."""
     (call,) = quick.calls
     return call
@@ -29,7 +30,7 @@ def asked(quick):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrow"])
 def test_formats(name, table, columns, quick, capsys):
     assert run(table(name), *ROLES) == 0
-    call = asked(quick)
+    call = call_of(quick)
     assert call["x"].columns == ["income"]
     np.testing.assert_allclose(
         np.asarray(call["x"].get_column("income")), columns["income"]
@@ -45,7 +46,7 @@ def test_standard_input(table, columns, quick, capsys, monkeypatch):
     text = Path(table()).read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert run("-", *ROLES) == 0
-    np.testing.assert_allclose(np.asarray(asked(quick)["y"]), columns["food"])
+    np.testing.assert_allclose(np.asarray(call_of(quick)["y"]), columns["food"])
     assert "standard input: 90 rows" in capsys.readouterr().out
 
 
@@ -67,27 +68,32 @@ def test_defaults_and_numbers_are_passed_on(table, quick):
         run(table(), *ROLES, *words, "--slice", "income < 1", "--slice", "income > 3") == 0
     )
     assert [quick.calls[1][k] for k in names] == [
-        0.01, 7, 2, 0.2, ("income < 1", "income > 3"), None,
-    ]  # fmt: skip
+        0.01,
+        7,
+        2,
+        0.2,
+        ("income < 1", "income > 3"),
+        None,
+    ]
 
 
 def test_several_columns_of_y(table, columns, quick):
     assert run(table(), *SEVERAL, "--mean", "mu,mu2", "--std", "sd", "--std", "sd2") == 0
-    call = asked(quick)
+    call = call_of(quick)
     assert call["y"].columns == ["food", "drink"]
     np.testing.assert_allclose(call["model"].mean_std()[0][:, 1], columns["mu2"])
 
 
 def test_scores(table, columns, quick):
     assert run(table(), *ROLES[:4], "--score", "score") == 0
-    scores = asked(quick)["model"].score(columns["food"])
+    scores = call_of(quick)["model"].score(columns["food"])
     np.testing.assert_array_equal(scores, columns["score"][:, None])
 
 
 def test_text_columns_and_codes_are_categories(table, columns, quick):
     codes = np.arange(90) % 3
     assert run(table(code=codes), *ROLES, "--x", "town,code", "--categorical", "code") == 0
-    x = asked(quick)["x"]
+    x = call_of(quick)["x"]
     assert x.columns == ["income", "town", "code"]
     assert x.get_column("town").dtype == x.get_column("code").dtype == object
     assert list(np.asarray(x.get_column("code"))[:4]) == ["0", "1", "2", "0"]
@@ -95,10 +101,7 @@ def test_text_columns_and_codes_are_categories(table, columns, quick):
         run(
             table("c.parquet", code=codes),
             *ROLES,
-            "--x",
-            "town,code",
-            "--categorical",
-            "code",
+            *shlex.split("--x town,code --categorical code"),
         )
         == 0
     )
@@ -113,12 +116,13 @@ def test_text_columns_and_codes_are_categories(table, columns, quick):
 def test_leading_zeros_of_codes_are_kept(table, quick):
     codes = [f"0{i % 5}" for i in range(90)]
     assert run(table(zip=codes), *ROLES[2:], "--x", "zip", "--categorical", "zip") == 0
-    assert np.asarray(asked(quick)["x"].get_column("zip"))[1] == "01"
+    assert np.asarray(call_of(quick)["x"].get_column("zip"))[1] == "01"
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
 def test_nulls(name, table, columns, quick, capsys):
-    income, food = columns["income"].tolist(), columns["food"].tolist()
+    income = columns["income"].tolist()
+    food = columns["food"].tolist()
     income[3] = food[3] = food[80] = None
     town = columns["town"].tolist()
     town[5] = None
@@ -137,7 +141,7 @@ def test_nulls(name, table, columns, quick, capsys):
         "3 rows (income 1, town 1, food 2) with missing values left out, not counted in row"
         " numbers" in " ".join(capsys.readouterr().out.split())
     )
-    call = asked(quick)
+    call = call_of(quick)
     keep = np.setdiff1d(np.arange(90), [3, 5, 80])
     np.testing.assert_allclose(np.asarray(call["y"]), columns["food"][keep])
     np.testing.assert_allclose(call["model"].mean_std()[0][:, 0], columns["mu"][keep])
@@ -187,10 +191,10 @@ def test_tolerance(table, columns, capsys):
     assert run(*words, "0.3", "--quiet") == 1
     assert capsys.readouterr().out.startswith("Evidence against the model (p ≤ 0.001). ")
     assert run(*words, "3", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["rejected"] is True
-    assert found["tolerance"]["allowed"] == 3
-    assert found["tolerance"]["verdict"] == "good enough"
+    document = json.loads(capsys.readouterr().out)
+    assert document["rejected"] is True
+    assert document["tolerance"]["allowed"] == 3
+    assert document["tolerance"]["verdict"] == "good enough"
     assert run(*words, "1") == 0
     assert "  allowed  " in capsys.readouterr().out
 
@@ -199,8 +203,8 @@ def test_slices_that_are_named_beforehand(table, columns, capsys):
     food = columns["food"] + 3.0 * (columns["income"] > 3)
     words = [table(food=food), *ROLES, "--x", "town", "--slice", "income > 3"]
     assert run(*words, "--slice", "town == 'Oslo'", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    first, second = found["groups"]
+    document = json.loads(capsys.readouterr().out)
+    first, second = document["groups"]
     assert first["query"] == "income > 3"
     assert first["n"] == (columns["income"] > 3).sum()
     assert first["pvalue"] < 1e-6
@@ -226,11 +230,9 @@ def test_a_group_that_is_rejected_is_enough_to_fail(table, quick, ready, capsys)
 
 
 def test_progress_on_a_terminal(table, monkeypatch, capsys):
-    """Stages are on standard error where that is a terminal, and not when it is to be quiet."""
-    from condgof.engine import _progress
-
-    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(_progress, "EVERY", 0.01)
+    """Stages are on standard error where that is a terminal, unless it is to be quiet."""
+    monkeypatch.setattr("condgof.engine._progress.PATIENCE", 0.0)
+    monkeypatch.setattr("condgof.engine._progress.EVERY", 0.01)
     assert run(table(), *ROLES) == 0
     plain = capsys.readouterr()
     assert plain.err == ""
@@ -270,11 +272,11 @@ def test_a_failed_check_leaves_the_old_report(table, monkeypatch, capsys):
     assert Path("r.html").read_text() == "old"
 
 
-def test_an_internal_error_exits_3(table, monkeypatch, capsys):
+def test_an_internal_error_exits_3(table, replace_check, monkeypatch, capsys):
     def broken(*_, **__):
         raise ZeroDivisionError("oops \x1b[31m")
 
-    monkeypatch.setattr("condgof.cli._check.run_check", broken)
+    replace_check(broken)
     monkeypatch.delenv("CONDGOF_DEBUG", raising=False)
     assert run(table(), *ROLES) == 3
     error = capsys.readouterr().err

@@ -1,13 +1,13 @@
 """Classes, counts and dependent rows on the command line."""
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from condgof.cli import main
-from condgof.cli._roles import spellings
 from json_document import SCHEMA, problems
 
 
@@ -36,29 +36,32 @@ def run(capsys, *words, code=0):
 
 
 def as_json(capsys, *words):
-    found = json.loads(run(capsys, *words, "--json").out)
-    assert problems(found, SCHEMA) == []
-    return found
+    document = json.loads(run(capsys, *words, "--json").out)
+    assert problems(document, SCHEMA) == []
+    return document
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
 def test_probabilities_of_classes_by_their_columns(name, table, classes, capsys):
     table(name, **classes)
     words = (name, "--x", "income", "--y", "animal", "--prob", "p_cat", "--prob", "p_dog")
-    found = as_json(capsys, *words)
-    assert found["columns"]["prob"] == ["p_cat", "p_dog"]
-    assert found["rejected"] is True
-    assert "probability" in found["effect"]["unit"]
-    assert found["power"]["size"] > 0
-    said = [*found["overall"], *(f for one in found["slices"] for f in one["findings"])]
-    assert {f["kind"] for f in said} <= {"class", "confidence"}
-    assert {f["label"] for f in said} <= {"cat", "dog", ""}
+    document = as_json(capsys, *words)
+    assert document["columns"]["prob"] == ["p_cat", "p_dog"]
+    assert document["rejected"] is True
+    assert "probability" in document["effect"]["unit"]
+    assert document["power"]["size"] > 0
+    findings = [
+        *document["overall"],
+        *(f for one in document["slices"] for f in one["findings"]),
+    ]
+    assert {f["kind"] for f in findings} <= {"class", "confidence"}
+    assert {f["label"] for f in findings} <= {"cat", "dog", ""}
     right = np.where(classes["p_dog"] > 0.5, "dog", "cat") == classes["animal"]
-    (confidence,) = (f for f in found["overall"] if f["kind"] == "confidence")
+    (confidence,) = (f for f in document["overall"] if f["kind"] == "confidence")
     assert confidence["estimate"] == pytest.approx(right.mean())
     shown = run(capsys, *words, "--report", "r.html").out
     assert confidence["words"] in " ".join(shown.split())
-    assert found["words"].partition(":")[0] in Path("r.html").read_text(encoding="utf-8")
+    assert document["words"].partition(":")[0] in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
@@ -68,29 +71,13 @@ def test_classes_by_name_and_one_column_for_two(table, classes, capsys):
     )
     one = as_json(
         capsys,
-        "t.csv",
-        "--x",
-        "income",
-        "--y",
-        "animal",
-        "--prob",
-        "p_dog",
-        "--classes",
-        "cat,dog",
+        *shlex.split("t.csv --x income --y animal --prob p_dog --classes cat,dog"),
     )
     coded = as_json(capsys, "t.csv", "--x", "income", "--y", "code", "--prob", "p_dog")
     assert one["result"]["pvalue"] == both["result"]["pvalue"] == coded["result"]["pvalue"]
     named = as_json(
         capsys,
-        "t.csv",
-        "--x",
-        "income",
-        "--y",
-        "code",
-        "--prob",
-        "p_cat,p_dog",
-        "--classes",
-        "0,1",
+        *shlex.split("t.csv --x income --y code --prob p_cat,p_dog --classes 0,1"),
     )
     assert named["result"]["pvalue"] == both["result"]["pvalue"]
 
@@ -107,27 +94,27 @@ def test_ordered_classes(table, classes, capsys):
 
 def test_counts(table, classes, capsys):
     table(**classes)
-    found = as_json(
+    document = as_json(
         capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected"
     )
-    assert found["rejected"] is False
-    assert found["columns"]["count_mean"] == ["expected"]
-    assert found["effect"]["unit"] == "model standard deviations"
+    assert document["rejected"] is False
+    assert document["columns"]["count_mean"] == ["expected"]
+    assert document["effect"]["unit"] == "model standard deviations"
 
 
 def test_rows_that_depend_on_each_other(table, classes, capsys):
     table(**classes)
     words = ("t.csv", "--x", "income", "--y", "food", "--mean", "mu", "--std", "sd")
-    found = as_json(capsys, *words, "--groups", "who")
-    assert found["columns"]["groups"] == "who"
-    assert found["result"]["details"]["groups"] == 30
-    found = as_json(capsys, *words, "--dependence", "4")
-    assert found["result"]["details"]["block_length"] == 4
-    found = as_json(capsys, *words, "--dependence", "auto")
-    assert found["result"]["details"]["block_length"] >= 1
-    found = as_json(capsys, *words, "--groups", "who", "--by", "town")
-    assert found["result"]["details"]["groups"] == 30
-    assert {one["words"] for one in found["groups"]} == {"town = Bergen", "town = Oslo"}
+    document = as_json(capsys, *words, "--groups", "who")
+    assert document["columns"]["groups"] == "who"
+    assert document["result"]["details"]["groups"] == 30
+    document = as_json(capsys, *words, "--dependence", "4")
+    assert document["result"]["details"]["block_length"] == 4
+    document = as_json(capsys, *words, "--dependence", "auto")
+    assert document["result"]["details"]["block_length"] >= 1
+    document = as_json(capsys, *words, "--groups", "who", "--by", "town")
+    assert document["result"]["details"]["groups"] == 30
+    assert {one["words"] for one in document["groups"]} == {"town = Bergen", "town = Oslo"}
     whole = as_json(capsys, *words[:2], "income,who", *words[3:], "--groups", "who")
     assert whole["columns"]["x"] == ["income", "who"]  # numbers stay numbers
     assert whole["result"]["details"]["groups"] == 30
@@ -150,13 +137,7 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
     assert imported["slices"] == columns["slices"]
     counts = as_json(
         capsys,
-        "t.csv",
-        "--x",
-        "income",
-        "--y",
-        "visits",
-        "--model",
-        "mine_discrete.py:counts",
+        *shlex.split("t.csv --x income --y visits --model mine_discrete.py:counts"),
     )
     other = as_json(
         capsys, "t.csv", "--x", "income", "--y", "visits", "--count-mean", "expected"
@@ -166,26 +147,68 @@ def test_a_classifier_to_import(table, classes, capsys, tmp_path):
 
 PROB = ("--x", "income", "--y", "animal", "--prob", "p_cat,p_dog")
 ERRORS = {
-    "sum": ({"p_cat": np.full(90, 0.9)}, PROB, "columns 'p_cat', 'p_dog': P must hold probabilities"),
-    "negative": ({"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)}, PROB, "smallest entry -0.5"),
-    "one": ({"p_dog": np.full(90, 1.5)}, (*PROB[:5], "p_dog", "--classes", "cat,dog"), "be negative"),
+    "sum": (
+        {"p_cat": np.full(90, 0.9)},
+        PROB,
+        "columns 'p_cat', 'p_dog': P must hold probabilities",
+    ),
+    "negative": (
+        {"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)},
+        PROB,
+        "smallest entry -0.5",
+    ),
+    "one": (
+        {"p_dog": np.full(90, 1.5)},
+        (*PROB[:5], "p_dog", "--classes", "cat,dog"),
+        "be negative",
+    ),
     "labels": ({}, (*PROB[:3], "town", *PROB[4:]), "2 names as in 'town'"),
-    "names": ({}, (*PROB, "--classes", "a,b"), "holds 'cat', 'dog', and the classes of --classes are"),
+    "names": (
+        {},
+        (*PROB, "--classes", "a,b"),
+        "holds 'cat', 'dog', and the classes of --classes are",
+    ),
     "count": ({}, (*PROB, "--classes", "a,b,c"), "Give --classes: 2 names as in"),
-    "numbers": ({}, ("--x", "income", "--y", "code", *PROB[4:], "--classes", "0,x"), "--classes: 2 n"),
-    "lonely": ({}, (*PROB[:4], "--count-mean", "expected", "--classes", "a,b"), "goes with --prob"),
-    "order": ({}, ("--x", "income", "--y", "food", "--mean", "mu", "--std", "sd", "--ordered"),
-              "--ordered goes with --prob"),
+    "numbers": (
+        {},
+        ("--x", "income", "--y", "code", *PROB[4:], "--classes", "0,x"),
+        "--classes: 2 n",
+    ),
+    "lonely": (
+        {},
+        (*PROB[:4], "--count-mean", "expected", "--classes", "a,b"),
+        "goes with --prob",
+    ),
+    "order": (
+        {},
+        ("--x", "income", "--y", "food", "--mean", "mu", "--std", "sd", "--ordered"),
+        "--ordered goes with --prob",
+    ),
     "ways": ({}, (*PROB, "--mean", "mu", "--std", "sd"), "the model comes one way"),
     "many": ({}, ("--x", "income", "--y", "code,visits", *PROB[4:]), "one column of y"),
     "text": ({}, (*PROB[:4], "--count-mean", "expected"), "Column 'animal' of t.csv holds"),
-    "mean": ({"expected": np.zeros(90)}, ("--x", "income", "--y", "visits", "--count-mean", "expected"),
-             "mean must be positive, and is not in 90 of 90 rows"),
-    "broken": ({}, ("--x", "income", "--y", "food", "--count-mean", "expected"), "not a whole number"),
-    "length": ({}, (*PROB, "--dependence", "soon"), "dependence, a block length, must be an integer"),
-    "both": ({}, (*PROB, "--dependence", "3", "--groups", "who"), "dependence= and groups= were both"),
+    "mean": (
+        {"expected": np.zeros(90)},
+        ("--x", "income", "--y", "visits", "--count-mean", "expected"),
+        "mean must be positive, and is not in 90 of 90 rows",
+    ),
+    "broken": (
+        {},
+        ("--x", "income", "--y", "food", "--count-mean", "expected"),
+        "not a whole number",
+    ),
+    "length": (
+        {},
+        (*PROB, "--dependence", "soon"),
+        "dependence, a block length, must be an integer",
+    ),
+    "both": (
+        {},
+        (*PROB, "--dependence", "3", "--groups", "who"),
+        "dependence= and groups= were both",
+    ),
     "group": ({}, (*PROB, "--groups", "whom"), "Did you mean 'who'?"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", ERRORS)
@@ -202,39 +225,42 @@ def test_missing_probabilities_are_dropped_with_their_rows(table, classes, capsy
     holes = classes["p_cat"].copy()
     holes[:5] = np.nan
     table(**{**classes, "p_cat": holes})
-    found = as_json(capsys, "t.csv", *PROB, "--drop-nulls")
-    assert found["data"]["dropped_rows"] == 5
-    assert found["data"]["rows"] == 85
+    document = as_json(capsys, "t.csv", *PROB, "--drop-nulls")
+    assert document["data"]["dropped_rows"] == 5
+    assert document["data"]["rows"] == 85
 
 
-def test_large_tables_of_classes_are_read_whole(table, classes, capsys, monkeypatch):
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1)
+def test_large_tables_of_classes_are_read_whole(table, classes, capsys, stream):
+    stream(1)
     table("t.parquet", **classes)
     printed = run(capsys, "t.parquet", "--x", "income", "--y", "code", "--prob", "p_dog")
     assert "predictions of classes cannot be streamed" in printed.err
 
 
-def test_names_of_classes_from_columns():
-    assert spellings(["a", "b"]) == [("a", "b")]
-    assert spellings(["p(a)", "p(b)"])[-1] != ("p(a)", "p(b)")
-    assert ("a", "b") in spellings(["prob a", "prob b"])
+@pytest.mark.parametrize("prefix", ["", "p", "prob ", "p_", "of pets: p."])
+def test_names_of_classes_from_columns(prefix, table, classes, capsys):
+    """Classes are called as their columns, or as these without a common prefix."""
+    renamed = {f"{prefix}cat": classes["p_cat"], f"{prefix}dog": classes["p_dog"]}
+    table("t.csv", animal=classes["animal"], **renamed)
+    columns = ("--prob", f"{prefix}cat", "--prob", f"{prefix}dog")
+    document = as_json(capsys, "t.csv", "--x", "income", "--y", "animal", *columns)
+    labels = {finding["label"] for finding in document["overall"]}
+    assert labels <= {"cat", "dog", ""}
+
+
+def test_columns_that_do_not_name_the_classes(table, classes, capsys):
+    renamed = {"first": classes["p_cat"], "second": classes["p_dog"]}
+    table("t.csv", animal=classes["animal"], **renamed)
+    words = ("t.csv", "--x", "income", "--y", "animal", "--prob", "first,second")
+    message = run(capsys, *words, code=2).err
+    assert "the classes of the columns of --prob are" in message
+    assert "Give --classes: 2 names as in 'animal'" in message
 
 
 def test_names_of_classes_with_commas_in_them(table, classes, capsys):
     season = np.where(classes["animal"] == "dog", "日本", "été, chaud")
     table("t.csv", **classes, season=season)
-    words = (
-        "t.csv",
-        "--x",
-        "income",
-        "--y",
-        "season",
-        "--prob",
-        "p_cat",
-        "--prob",
-        "p_dog",
-        "-q",
-    )
+    words = shlex.split("t.csv --x income --y season --prob p_cat --prob p_dog -q")
     assert "Evidence against" in run(capsys, *words, "--classes", '"été, chaud",日本').out
     assert (
         "are 'été', 'chaud', '日本'"

@@ -14,7 +14,8 @@ def table(tmp_path):
     rng = np.random.default_rng(0)
     age = rng.integers(20, 80, 300)
     scale = 10 * np.exp(-0.02 * (age - 50))
-    times, until = rng.exponential(scale), rng.exponential(15, 300)
+    times = rng.exponential(scale)
+    until = rng.exponential(15, 300)
     frame = pd.DataFrame(
         {"age": age, "scale": scale, "start": 0.0, "week": np.minimum(times, until)}
     )
@@ -38,9 +39,9 @@ def test_events_are_told(table, tmp_path, capsys):
 
 def test_entry_and_json(table, capsys):
     assert main(arguments(table, "--event", "died", "--entry", "start", "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["columns"]["event"] == "died"
-    assert found["overall"][0]["kind"] == "events"
+    document = json.loads(capsys.readouterr().out)
+    assert document["columns"]["event"] == "died"
+    assert document["overall"][0]["kind"] == "events"
 
 
 def test_what_is_refused(table, capsys):

@@ -1,15 +1,16 @@
-"""Every kind of prediction in columns: whole and streamed, right and wrong, and what cannot be."""
+"""Every kind of prediction in columns: in memory and streamed, right, wrong, impossible."""
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+import condgof as cg
 from condgof.cli import main
-from condgof.laws._as_model import FAMILIES
 from json_document import SCHEMA, problems
 
 BASE = ("--x", "income,age", "--y", "food")
@@ -17,10 +18,11 @@ BASE = ("--x", "income,age", "--y", "food")
 
 @pytest.fixture
 def kinds(columns):
-    """Columns of all kinds of prediction: right ones, and with an `n` before them too narrow ones."""
+    """Return columns of all kinds of prediction; those that begin with n are too narrow."""
     rng = np.random.default_rng(8)
-    mu, food = columns["mu"], columns["food"]
-    found = {
+    mu = columns["mu"]
+    food = columns["food"]
+    document = {
         "price": np.exp(food / 4),
         "m": mu / 4,
         "s": np.full(90, 0.25),
@@ -35,15 +37,15 @@ def kinds(columns):
     # 10 before 9, so that the order of the table is not the natural one.
     for k in (10, *range(1, 10), *range(11, 31)):
         noise = rng.standard_normal(90)
-        found |= {f"d_{k}": mu + noise, f"nd_{k}": mu + 0.4 * noise}
+        document |= {f"d_{k}": mu + noise, f"nd_{k}": mu + 0.4 * noise}
     for level in (5, 25, 50, 75, 95):
         z = norm.ppf(level / 100)
-        found |= {f"q{level:02}": mu + z, f"nq{level:02}": mu + 0.4 * z}
+        document |= {f"q{level:02}": mu + z, f"nq{level:02}": mu + 0.4 * z}
     for share in (50, 90):
         z = norm.ppf(0.5 + share / 200)
-        found |= {f"lo{share}": mu - z, f"hi{share}": mu + z}
-        found |= {f"nlo{share}": mu - 0.4 * z, f"nhi{share}": mu + 0.4 * z}
-    return found
+        document |= {f"lo{share}": mu - z, f"hi{share}": mu + z}
+        document |= {f"nlo{share}": mu - 0.4 * z, f"nhi{share}": mu + 0.4 * z}
+    return document
 
 
 QUANTILES = "{n}q05=0.05,{n}q25=0.25,{n}q50=0.5,{n}q75=0.75,{n}q95=0.95"
@@ -51,38 +53,49 @@ QUANTILES = "{n}q05=0.05,{n}q25=0.25,{n}q50=0.5,{n}q75=0.75,{n}q95=0.95"
 KINDS = {
     "normal": (BASE, ("--family", "normal", "--param", "mean=mu,std={n}sd")),
     "lognormal": (
-        (*BASE[:3], "price"), ("--family", "log-normal", "--param", "mu=m", "--param", "sigma={n}s"),
+        (*BASE[:3], "price"),
+        ("--family", "log-normal", "--param", "mu=m", "--param", "sigma={n}s"),
     ),
     "numbers": (BASE, ("--family", "student_t", "--param", "df=1e6,loc=mu,scale={number}")),
-    "counts": ((*BASE[:3], "visits"), ("--family", "Poisson", "--param", "mean={n}expected")),
+    "counts": (
+        (*BASE[:3], "visits"),
+        ("--family", "Poisson", "--param", "mean={n}expected"),
+    ),
     "draws": (BASE, ("--draws", "{n}d_*")),
     "quantiles": (BASE, ("--quantiles", QUANTILES)),
     "interval": (BASE, ("--interval", "{n}lo90,{n}hi90", "--coverage", "0.9")),
     "intervals": (
         BASE,
-        ("--interval", "{n}lo50,{n}hi50", "--interval", "{n}lo90,{n}hi90", "--coverage", "0.5,0.9"),
+        (
+            "--interval",
+            "{n}lo50,{n}hi50",
+            "--interval",
+            "{n}lo90,{n}hi90",
+            "--coverage",
+            "0.5,0.9",
+        ),
     ),
     "pit": (BASE, ("--pit", "{n}u")),
-}  # fmt: skip
+}
 
 
 def as_json(capsys, *words):
     assert main(["check", *words, "--json"]) == 0
     printed = capsys.readouterr()
-    found = json.loads(printed.out)
-    assert problems(found, SCHEMA) == []
-    return found
+    document = json.loads(printed.out)
+    assert problems(document, SCHEMA) == []
+    return document
 
 
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_and_streamed(kind, wrong, table, kinds, capsys, monkeypatch):
+def test_whole_and_streamed(kind, wrong, table, kinds, capsys, stream):
     name = table("t.parquet", **kinds, nsd=np.full(90, 0.4))
     roles, words = KINDS[kind]
-    told = [word.format(n="n" * wrong, number=0.4 if wrong else 1) for word in words]
-    whole = as_json(capsys, name, *roles, *told)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
-    streamed = as_json(capsys, name, *roles, *told)
+    options = [word.format(n="n" * wrong, number=0.4 if wrong else 1) for word in words]
+    whole = as_json(capsys, name, *roles, *options)
+    stream()
+    streamed = as_json(capsys, name, *roles, *options)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert whole["rejected"] is streamed["rejected"] is wrong
     assert whole["result"]["pvalue"] == streamed["result"]["pvalue"]
@@ -90,20 +103,20 @@ def test_whole_and_streamed(kind, wrong, table, kinds, capsys, monkeypatch):
     assert whole["overall"] == streamed["overall"]
 
 
-def test_a_large_stream(table, capsys, monkeypatch):
+def test_a_large_stream(table, capsys, stream):
     rng = np.random.default_rng(3)
     n = 6000
     income = rng.uniform(0.0, 4.0, n)
     draws = {f"d_{k}": 2.0 * income + rng.standard_normal(n) for k in range(20)}
-    made = {"income": income, "food": 2.0 * income + rng.standard_normal(n), **draws}
+    columns = {"income": income, "food": 2.0 * income + rng.standard_normal(n), **draws}
     import pyarrow as pa
     from pyarrow import parquet
 
     table()
-    parquet.write_table(pa.table(made), "big.parquet")
+    parquet.write_table(pa.table(columns), "big.parquet")
     words = ("big.parquet", "--x", "income", "--y", "food", "--draws", "d_*")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words)
     assert streamed["data"]["streamed"] is True
     assert whole["rejected"] is streamed["rejected"] is False
@@ -113,12 +126,14 @@ def test_a_large_stream(table, capsys, monkeypatch):
 def test_what_json_and_the_law_have(table, kinds, quick, capsys):
     table(**kinds)
     main(["check", "t.csv", *BASE, "--draws", "d_*", "--json", "--seed", "4"])
-    found = json.loads(capsys.readouterr().out)["columns"]
-    assert found["draws"] == [name for name in kinds if name.startswith("d_")]
-    assert (found["mean"], found["quantiles"], found["family"]) == ([], {}, None)
+    document = json.loads(capsys.readouterr().out)["columns"]
+    assert document["draws"] == [name for name in kinds if name.startswith("d_")]
+    assert (document["mean"], document["quantiles"], document["family"]) == ([], {}, None)
     law = quick.calls[0]["model"]
     assert law.seed == 4
-    np.testing.assert_allclose(law.values[:, found["draws"].index("d_10")], kinds["d_10"])
+    np.testing.assert_allclose(
+        law.values[:, document["draws"].index("d_10")], kinds["d_10"]
+    )
     main(["check", "t.csv", *BASE, "--draws", "d_3,d_1,d_2", "--json"])
     assert json.loads(capsys.readouterr().out)["columns"]["draws"] == ["d_3", "d_1", "d_2"]
     main(
@@ -126,35 +141,30 @@ def test_what_json_and_the_law_have(table, kinds, quick, capsys):
             "check",
             "t.csv",
             *BASE,
-            "--quantiles",
-            "q05=0.05",
-            "--quantiles",
-            "q50=.5",
-            "--json",
+            *shlex.split("--quantiles q05=0.05 --quantiles q50=.5 --json"),
         ]
     )
-    found = json.loads(capsys.readouterr().out)["columns"]
-    assert found["quantiles"] == {"q05": 0.05, "q50": 0.5}
+    document = json.loads(capsys.readouterr().out)["columns"]
+    assert document["quantiles"] == {"q05": 0.05, "q50": 0.5}
     np.testing.assert_allclose(quick.calls[2]["model"].levels, [0.05, 0.5])
     main(
         [
             "check",
             "t.csv",
             *BASE,
-            "--family",
-            "gamma",
-            "--param",
-            "shape=s,scale=2",
-            "--json",
+            *shlex.split("--family gamma --param shape=s,scale=2 --json"),
         ]
     )
-    found = json.loads(capsys.readouterr().out)["columns"]
-    assert (found["family"], found["param"]) == ("gamma", {"shape": "s", "scale": 2.0})
+    document = json.loads(capsys.readouterr().out)["columns"]
+    assert (document["family"], document["param"]) == (
+        "gamma",
+        {"shape": "s", "scale": 2.0},
+    )
     main(
         ["check", "t.csv", *BASE, "--interval", "lo90,hi90", "--coverage", "0.9", "--json"]
     )
-    found = json.loads(capsys.readouterr().out)["columns"]
-    assert (found["interval"], found["coverage"]) == (["lo90", "hi90"], [0.9])
+    document = json.loads(capsys.readouterr().out)["columns"]
+    assert (document["interval"], document["coverage"]) == (["lo90", "hi90"], [0.9])
 
 
 def test_names_that_are_hard_to_tell(table, kinds, quick):
@@ -184,13 +194,17 @@ def test_several_columns_of_y(table, kinds, columns, capsys):
     assert as_json(capsys, *words)["rejected"] is False
 
 
-def test_every_family_is_named():
-    assert {name.replace("-", ""): form for name, form in FAMILIES.items()} == {
-        form.__name__.lower(): form for form in FAMILIES.values()
-    }
+def test_every_family_is_named_as_its_class(table, capsys):
+    words = ("--family", "nothing", "--param", "mean=mu")
+    assert main(["check", table(), *BASE, *words]) == 2
+    listed = capsys.readouterr().err.strip().rpartition("Those that there are: ")[2]
+    names = listed.removesuffix(".").split(", ")
+    assert {"normal", "student-t", "poisson"} <= set(names)
+    classes = {name.lower() for name in dir(cg.models)}
+    assert {name.replace("-", "") for name in names} <= classes
 
 
-def test_missing_predictions(table, kinds, capsys, monkeypatch):
+def test_missing_predictions(table, kinds, capsys, stream):
     for name in ("d_2", "d_7"):
         kinds[name] = kinds[name].copy()
     kinds["d_2"][[3, 60]] = kinds["d_7"][3] = np.nan
@@ -199,7 +213,7 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
     assert main(["check", *words]) == 2
     assert "missing values in 2 rows (d_2 2, d_7 1) of 90" in capsys.readouterr().err
     whole = as_json(capsys, *words, "--drop-nulls")
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words, "--drop-nulls")
     assert whole["data"]["rows"] == streamed["data"]["rows"] == 88
     assert whole["result"]["pvalue"] == streamed["result"]["pvalue"], (
@@ -211,29 +225,26 @@ def test_missing_predictions(table, kinds, capsys, monkeypatch):
     assert "and 20 more) of 90" in capsys.readouterr().err
 
 
-def test_groups_of_draws(table, kinds, capsys, monkeypatch):
+def test_groups_of_draws(table, kinds, capsys, stream):
     words = (table("t.parquet", **kinds), *BASE, "--draws", "nd_*", "--by", "town")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words)
     assert {one["words"] for one in whole["groups"]} == {"town = Bergen", "town = Oslo"}
     assert max(one["pvalue"] for one in whole["groups"]) < 0.05
     assert whole["groups"] == streamed["groups"]
 
 
-def test_an_interval_without_an_end(table, kinds, columns, capsys, monkeypatch):
+def test_an_interval_without_an_end(table, kinds, columns, capsys, stream):
     bounds = {"none": np.full(90, -np.inf), "top": columns["mu"] + norm.ppf(0.9)}
     words = (
         table("t.parquet", **bounds),
         *BASE,
-        "--interval",
-        "none,top",
-        "--coverage",
-        "0.9",
+        *shlex.split("--interval none,top --coverage 0.9"),
     )
     whole = as_json(capsys, *words)
     assert whole["rejected"] is False
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words)
     assert streamed["data"]["streamed"]
     assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
@@ -241,7 +252,10 @@ def test_an_interval_without_an_end(table, kinds, columns, capsys, monkeypatch):
 
 PARAM = ("--family", "gamma", "--param")
 ERRORS = {
-    "family": (("--family", "gama", "--param", "shape=s"), "There is no family 'gama'. Those that"),
+    "family": (
+        ("--family", "gama", "--param", "shape=s"),
+        "There is no family 'gama'. Those that",
+    ),
     "parameter": ((*PARAM, "shape=s,rat=s"), "Gamma takes the parameters shape=, [scale=]"),
     "lacking parameter": ((*PARAM, "scale=s"), "missing a required argument: 'shape'"),
     "one of two": ((*PARAM, "shape=s"), "needs exactly one of scale= and rate="),
@@ -250,18 +264,47 @@ ERRORS = {
     "no pair": ((*PARAM, "s"), "(or a number, df=5), and 's' is no such pair"),
     "empty": ((*PARAM, ","), "and ',' is no such pair"),
     "parameter twice": ((*PARAM, "shape=s,shape=half"), "--param names 'shape' twice"),
-    "column twice": ((*PARAM, "shape=s,scale=s"), "Column 's' is in --param shape and in --param scale"),
-    "parameter of y": ((*PARAM, "shape=s,scale=food"), "Column 'food' is in --y and in --param scale"),
-    "misspelt": ((*PARAM, "shape=s,scale=halv"), "--param scale: t.csv has no column 'halv'. Did you"),
-    "several": ((*PARAM, "shape=d_*"), "--param shape takes one column, and 'd_*' stands for 30"),
-    "negative number": ((*PARAM, "shape=s,scale=-2"), "scale must be positive, and is not in 90 of"),
-    "negative column": ((*PARAM, "shape=mu2,scale=1"), "shape must be positive, and is not in 90 of"),
+    "column twice": (
+        (*PARAM, "shape=s,scale=s"),
+        "Column 's' is in --param shape and in --param scale",
+    ),
+    "parameter of y": (
+        (*PARAM, "shape=s,scale=food"),
+        "Column 'food' is in --y and in --param scale",
+    ),
+    "misspelt": (
+        (*PARAM, "shape=s,scale=halv"),
+        "--param scale: t.csv has no column 'halv'. Did you",
+    ),
+    "several": (
+        (*PARAM, "shape=d_*"),
+        "--param shape takes one column, and 'd_*' stands for 30",
+    ),
+    "negative number": (
+        (*PARAM, "shape=s,scale=-2"),
+        "scale must be positive, and is not in 90 of",
+    ),
+    "negative column": (
+        (*PARAM, "shape=mu2,scale=1"),
+        "shape must be positive, and is not in 90 of",
+    ),
     "share": (
-        ("--family", "zero_inflated_poisson", "--param", "mean=expected,inflation=nexpected"),
+        (
+            "--family",
+            "zero_inflated_poisson",
+            "--param",
+            "mean=expected,inflation=nexpected",
+        ),
         "inflation must lie between 0 and 1, and does not in 90 of 90 rows",
     ),
-    "covariance": (("--family", "normal", "--param", "mean=mu,cov=sd"), "Give std in place of cov"),
-    "counts": (("--family", "poisson", "--param", "mean=expected"), "y is not a whole number"),
+    "covariance": (
+        ("--family", "normal", "--param", "mean=mu,cov=sd"),
+        "Give std in place of cov",
+    ),
+    "counts": (
+        ("--family", "poisson", "--param", "mean=expected"),
+        "y is not a whole number",
+    ),
     "support": ((*PARAM, "shape=s,scale=1,loc=3"), "support"),
     "pattern": (("--draws", "draw_*"), "--draws: no column of t.csv matches 'draw_*'. "),
     "near": (("--draws", "d_31"), "has no column 'd_31'. Did you mean 'd_"),
@@ -269,39 +312,72 @@ ERRORS = {
     "no draw": (("--draws", ","), "--draws names no column, got ','"),
     "text": (("--draws", "d_1,d_2,town"), "Column 'town' of t.csv holds"),
     "draws of y": (("--draws", "d_1,food"), "Column 'food' is in --y and in --draws"),
-    "level": (("--quantiles", "q05=0.05,q95=1.5"), "--quantiles: '1.5' is no number between 0 and 1"),
-    "order": (("--quantiles", "q95=0.95,q05=0.05"), "columns 'q95', 'q05': levels must increase, got"),
-    "no level": (("--quantiles", "q05,q95=0.95"), "--quantiles is used as in --quantiles q05=0.05,"),
-    "percent": (("--quantiles", "q05=5%"), "--quantiles: '5%' is no number between 0 and 1. Write"),
-    "quantile twice": (("--quantiles", "q05=0.05,q05=0.1"), "--quantiles names 'q05' twice"),
+    "level": (
+        ("--quantiles", "q05=0.05,q95=1.5"),
+        "--quantiles: '1.5' is no number between 0 and 1",
+    ),
+    "order": (
+        ("--quantiles", "q95=0.95,q05=0.05"),
+        "columns 'q95', 'q05': levels must increase, got",
+    ),
+    "no level": (
+        ("--quantiles", "q05,q95=0.95"),
+        "--quantiles is used as in --quantiles q05=0.05,",
+    ),
+    "percent": (
+        ("--quantiles", "q05=5%"),
+        "--quantiles: '5%' is no number between 0 and 1. Write",
+    ),
+    "quantile twice": (
+        ("--quantiles", "q05=0.05,q05=0.1"),
+        "--quantiles names 'q05' twice",
+    ),
     "quantile": (("--quantiles", "q5=0.05"), "--quantiles: t.csv has no column 'q5'"),
-    "coverage": (("--interval", "lo90,hi90", "--coverage", "90"), "'90' is no number between 0 and 1"),
+    "coverage": (
+        ("--interval", "lo90,hi90", "--coverage", "90"),
+        "'90' is no number between 0 and 1",
+    ),
     "no coverage": (("--interval", "lo90,hi90"), "--interval without --coverage"),
     "no interval": (("--pit", "u", "--coverage", "0.9"), "--coverage without --interval"),
     "one end": (
-        ("--interval", "lo90", "--coverage", "0.9"), "needs a low and a high column for each coverage",
+        ("--interval", "lo90", "--coverage", "0.9"),
+        "needs a low and a high column for each coverage",
     ),
     "two intervals": (
-        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9"), "got 4 columns and 1 coverages.",
+        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9"),
+        "got 4 columns and 1 coverages.",
     ),
     "low and high": (
         ("--interval", "hi90,lo90", "--coverage", "0.9"),
-        "low is above high in 90 of 90 rows, the first in row 0 (counted from 0). Exchange them there.",
+        "low is above high in 90 of 90 rows, the first in row 0 (counted from 0). Exchange",
     ),
     "nested": (
         ("--interval", "lo90,hi90,lo50,hi50", "--coverage", "0.5,0.9"),
         "an interval of larger coverage does not hold the smaller one in 90 of 90 rows",
     ),
     "shrinking": (
-        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9,0.5"), "coverage must increase",
+        ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9,0.5"),
+        "coverage must increase",
     ),
     "pit": (("--pit", "mu"), "A PIT lies between 0 and 1, and u does not in 79 of 90 rows"),
     "two pits": (("--pit", "u,nu"), "--pit names 2 columns and --y 1"),
-    "two kinds": (("--pit", "u", "--draws", "d_*"), "--draws with --pit: the model comes one way"),
-    "kind and model": (("--pit", "u", "--model", "m.py:f"), "--pit with --model: the model comes"),
-    "no kind": ((), "There is no model. Name the columns with its predictions (--mean and --std, --d"),
-    "several y": (("--draws", "d_*", "--y", "drink"), "--draws is of one column of y, and --y names 2"),
-}  # fmt: skip
+    "two kinds": (
+        ("--pit", "u", "--draws", "d_*"),
+        "--draws with --pit: the model comes one way",
+    ),
+    "kind and model": (
+        ("--pit", "u", "--model", "m.py:f"),
+        "--pit with --model: the model comes",
+    ),
+    "no kind": (
+        (),
+        "There is no model. Name the columns with its predictions (--mean and --std, --d",
+    ),
+    "several y": (
+        ("--draws", "d_*", "--y", "drink"),
+        "--draws is of one column of y, and --y names 2",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", ERRORS)
@@ -319,9 +395,9 @@ def test_errors(case, table, kinds, capsys):
 @pytest.mark.parametrize(
     "case", ["negative column", "share", "text", "low and high", "nested", "pit", "counts"]
 )
-def test_errors_of_a_stream(case, table, kinds, capsys, monkeypatch):
+def test_errors_of_a_stream(case, table, kinds, capsys, stream):
     words, message = ERRORS[case]
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     assert main(["check", table(**kinds), *BASE, *words]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -329,9 +405,9 @@ def test_errors_of_a_stream(case, table, kinds, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_numbers_that_cannot_be(streamed, table, kinds, capsys, monkeypatch):
+def test_numbers_that_cannot_be(streamed, table, kinds, capsys, stream):
     if streamed:
-        monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+        stream()
     kinds["d_4"] = np.where(np.arange(90) == 7, np.inf, kinds["d_4"])
     assert main(["check", table("t.parquet", **kinds), *BASE, "--draws", "d_*"]) == 2
     error = capsys.readouterr().err
@@ -359,17 +435,19 @@ offset = cg.models.Model(
     lambda x, more: cg.models.Normal(mean=2.0 * x["income"].to_numpy() + more, std=1.0),
     beside={"more": np.zeros(90)},
 )
-later = cg.models.Model(lambda x: cg.models.Normal(mean=lambda x: 2.0 * x["income"].to_numpy(), std=1.0))
+later = cg.models.Model(
+    lambda x: cg.models.Normal(mean=lambda x: 2.0 * x["income"].to_numpy(), std=1.0)
+)
 """
 
 
 @pytest.mark.parametrize("name", ["factory", "score", "mean"])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_model_cannot_end_the_program(name, streamed, table, capsys, monkeypatch):
+def test_a_model_cannot_end_the_program(name, streamed, table, capsys, stream):
     data = table("t.parquet")
     Path("ends.py").write_text(MODULE)
     if streamed:
-        monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+        stream()
     words = (*BASE, "--model", f"ends.py:{name}", "--json", "--fail-on-reject")
     assert main(["check", data, *words]) == 2
     printed = capsys.readouterr()
@@ -387,12 +465,12 @@ def test_a_model_that_names_columns(table, capsys):
     assert "names columns of a table, and --model takes a model" in capsys.readouterr().err
 
 
-def test_a_stream_gives_y_as_a_vector(table, capsys, monkeypatch):
+def test_a_stream_gives_y_as_a_vector(table, capsys, stream):
     data = table("t.parquet")
     Path("vector.py").write_text(MODULE)
     models = ("vector.py:flat", "vector.py:later")
     whole = [as_json(capsys, data, *BASE, "--model", each) for each in models]
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = [as_json(capsys, data, *BASE, "--model", each) for each in models]
     assert [each["data"]["streamed"] for each in streamed] == [True, True]
     assert [each["result"]["pvalue"] for each in streamed] == [
@@ -400,14 +478,14 @@ def test_a_stream_gives_y_as_a_vector(table, capsys, monkeypatch):
     ]
 
 
-def test_a_model_of_x_with_arrays_beside_it(table, columns, capsys, monkeypatch):
+def test_a_model_of_x_with_arrays_beside_it(table, columns, capsys, stream):
     income = columns["income"].copy()
     income[4] = np.nan
     data = table("t.parquet", income=income)
     Path("beside.py").write_text(MODULE)
     words = (data, *BASE, "--model", "beside.py:offset", "--drop-nulls")
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words)
     assert whole["data"]["rows"] == streamed["data"]["rows"] == 89
     assert whole["rejected"] is streamed["rejected"] is False

@@ -14,10 +14,10 @@ MODULE = """
 import numpy as np
 import condgof as cg
 print("noise from the module")
-seen = []
+calls = []
 
 def mean(x):
-    seen.append(x)
+    calls.append(x)
     return 2.0 * np.asarray(x)[:, 0].astype(float)
 
 line = cg.models.Normal(mean=mean, std=1.0)
@@ -74,9 +74,10 @@ def test_a_file_elsewhere_and_its_neighbours(here, quick, tmp_path):
 
 def test_how_the_model_gets_x(here, quick):
     assert run("--x", "income,town", "--model", f"{here}:line") == 0
-    model, x = quick.calls[0]["model"], quick.calls[0]["x"]
+    model = quick.calls[0]["model"]
+    x = quick.calls[0]["x"]
     model(x)
-    frame = sys.modules[here].seen[-1]
+    frame = sys.modules[here].calls[-1]
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == ["income", "town"]
     assert frame["income"].dtype == float

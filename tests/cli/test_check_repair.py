@@ -1,6 +1,7 @@
 """`condgof check --repair` writes predictions as they are and repaired."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -21,21 +22,22 @@ def narrow(columns, table):
 
 def test_repaired_predictions_are_written_beside_the_others(narrow, capsys):
     assert main([*ARGUMENTS, "--mean", "mu", "--std", "sd", "--repair", "out.csv"]) == 0
-    out, found = capsys.readouterr().out, pd.read_csv("out.csv")
+    out = capsys.readouterr().out
+    written = pd.read_csv("out.csv")
     assert "Repair: out.csv, each row by what other rows taught" in out
     assert "On held-out rows (90 in 5 folds): log score better by" in out
-    assert list(found.columns[:5]) == ["row", "income", "town", "food", "q0.05"]
-    assert {"mean", "std"} <= set(found.columns)
-    assert len(found) == 90
-    was, now = (found[f"{p}q0.95"] - found[f"{p}q0.05"] for p in ("", "repaired_"))
+    assert list(written.columns[:5]) == ["row", "income", "town", "food", "q0.05"]
+    assert {"mean", "std"} <= set(written.columns)
+    assert len(written) == 90
+    was, now = (written[f"{p}q0.95"] - written[f"{p}q0.05"] for p in ("", "repaired_"))
     assert was.median() == pytest.approx(2 * 1.645 * 0.4, rel=1e-3)
     assert now.median() == pytest.approx(2 * 1.645, rel=0.25)
-    inside = (found["food"] >= found["repaired_q0.05"]) & (
-        found["food"] <= found["repaired_q0.95"]
+    inside = (written["food"] >= written["repaired_q0.05"]) & (
+        written["food"] <= written["repaired_q0.95"]
     )
     assert inside.mean() > 0.8
     quantiles = ",".join(
-        f"{name}={name[10:]}" for name in found.columns if name.startswith("repaired_q")
+        f"{name}={name[10:]}" for name in written.columns if name.startswith("repaired_q")
     )
     assert (
         main(["check", "out.csv", "--x", "income", "--y", "food", "--quantiles", quantiles])
@@ -46,13 +48,7 @@ def test_repaired_predictions_are_written_beside_the_others(narrow, capsys):
 def test_json_says_what_was_gained_and_parquet_is_written(narrow, capsys):
     arguments = [
         *ARGUMENTS,
-        "--mean",
-        "mu",
-        "--std",
-        "sd",
-        "--repair",
-        "out.parquet",
-        "--json",
+        *shlex.split("--mean mu --std sd --repair out.parquet --json"),
     ]
     assert main(arguments) == 0
     repair = json.loads(capsys.readouterr().out)["repair"]
@@ -62,26 +58,17 @@ def test_json_says_what_was_gained_and_parquet_is_written(narrow, capsys):
 
 
 def test_classes_have_probabilities(narrow, capsys):
-    arguments = [
-        "check",
-        "t.csv",
-        "--x",
-        "income,age",
-        "--y",
-        "label",
-        "--prob",
-        "p",
-        "--classes",
-        "a,b",
-    ]
+    arguments = shlex.split("check t.csv --x income,age --y label --prob p --classes a,b")
     assert main([*arguments, "--repair", "out.csv"]) == 0
-    found = pd.read_csv("out.csv")
-    assert (found["repaired_p_a"] + found["repaired_p_b"]).to_numpy() == pytest.approx(1.0)
-    assert set(found["label"]) == {"a", "b"}
+    written = pd.read_csv("out.csv")
+    assert (written["repaired_p_a"] + written["repaired_p_b"]).to_numpy() == pytest.approx(
+        1.0
+    )
+    assert set(written["label"]) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (
             ["--mean", "mu", "--std", "sd", "--repair", "out.txt"],
@@ -95,6 +82,6 @@ def test_classes_have_probabilities(narrow, capsys):
         ),
     ],
 )
-def test_mistakes_are_answered(narrow, capsys, more, said):
+def test_mistakes_are_answered(narrow, capsys, more, message):
     assert main([*ARGUMENTS, *more]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())

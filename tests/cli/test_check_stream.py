@@ -1,6 +1,8 @@
 """Large tables stream: the same result as read whole, with nulls counted and left out."""
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +15,9 @@ ROLES = ["--x", "income,age", "--y", "food", "--mean", "mu", "--std", "sd"]
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """Take every table for a large one."""
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+def small(stream):
+    """Stream every table."""
+    stream()
 
 
 def result(capsys, *words):
@@ -24,10 +26,10 @@ def result(capsys, *words):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
+def test_streamed_is_as_read_whole(name, table, capsys, stream):
     table(name)
     whole = result(capsys, name, *ROLES)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = result(capsys, name, *ROLES)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]
@@ -39,8 +41,9 @@ def test_streamed_is_as_read_whole(name, table, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
-    income, sd = columns["income"].tolist(), columns["sd"].tolist()
+def test_nulls_in_a_stream(name, table, columns, small, quick, replace_check, capsys):
+    income = columns["income"].tolist()
+    sd = columns["sd"].tolist()
     income[3] = sd[60] = None
     table(name, income=income, sd=sd)
     assert main(["check", name, *ROLES]) == 2
@@ -48,22 +51,17 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
         f"{name} has missing values in 2 rows (income 1, sd 1) of 90"
         in capsys.readouterr().err
     )
-    seen = []
+    blocks = []
 
-    def look(model, x, y=None, **options):
-        block = x.with_extra(model.names).block_range(0, x.n)
-        seen.append((x, block))
-        return quick_check(model, x, y, **options)
+    def check(model, x, y=None, **options):
+        blocks.append(x.with_extra(model.names).block_range(0, x.n))
+        return quick(model, x, y, **options)
 
-    from condgof.cli import _check
-
-    quick_check = _check.run_check
-    _check.run_check = look
-    try:
-        assert main(["check", name, *ROLES, "--drop-nulls"]) == 0
-    finally:
-        _check.run_check = quick_check
-    source, block = seen[0]
+    replace_check(check)
+    assert main(["check", name, *ROLES, "--drop-nulls"]) == 0
+    (call,) = quick.calls
+    source = call["x"]
+    (block,) = blocks
     keep = np.setdiff1d(np.arange(90), [3, 60])
     assert isinstance(source, Source)
     np.testing.assert_allclose(block.y[:, 0], columns["food"][keep])
@@ -74,15 +72,9 @@ def test_nulls_in_a_stream(name, table, columns, small, quick, capsys):
         in shown
     )
     assert "in row numbers; streamed" in shown
-    assert not any("condgof-" in path and _exists(path) for path in source.paths), (
-        "temporary file"
-    )
-
-
-def _exists(path):
-    from pathlib import Path
-
-    return Path(path).exists()
+    temporary = [path for path in source.paths if "condgof-" in path]
+    assert temporary
+    assert not any(Path(path).exists() for path in temporary)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +107,6 @@ def test_text_in_a_number_column_of_a_stream(table, columns, small, capsys):
 
 
 def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkeypatch):
-    import sys
-
     monkeypatch.setattr(sys, "path", sys.path[:])
     (tmp_path / "mine_streamed.py").write_text(
         "import condgof as cg\nimport numpy as np\n"
@@ -142,7 +132,7 @@ def test_scores_and_models_stream(table, columns, small, quick, tmp_path, monkey
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
+def test_text_and_dates_of_x(name, table, columns, capsys, stream):
     """Streamed as they are read whole, in words and numbers, and with rows left out."""
     day = np.datetime64("2024-02-20") + np.arange(90) % 40
     town = columns["town"].tolist()
@@ -156,7 +146,7 @@ def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
         "--drop-nulls",
     ]
     whole = result(capsys, *words, "--by", "town")
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = result(capsys, *words, "--by", "town")
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert "where town = Oslo" in whole["words"]
@@ -168,7 +158,7 @@ def test_text_and_dates_of_x(name, table, columns, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, monkeypatch):
+def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, stream):
     moments = np.datetime64("2024-02-20T00:30", "us") + np.arange(90) % 40 * np.timedelta64(
         1, "D"
     )
@@ -178,7 +168,7 @@ def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, mon
         food = [None if i == lost else value for i, value in enumerate(food)]
         words = [table(name, day=day, food=food), *ROLES, "--x", "day", "--drop-nulls"]
         for limit in (2**40, 0):
-            monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", limit)
+            stream(limit)
             assert "where day (UTC) ≥ 2024-03-" in result(capsys, *words)["words"]
 
 
@@ -192,10 +182,10 @@ def test_codes_and_text_among_numbers(table, columns, small, capsys):
     assert "Column 'code' of t.csv holds 'lots' among numbers" in capsys.readouterr().err
 
 
-def test_groups_stream(table, capsys, monkeypatch):
+def test_groups_stream(table, capsys, stream):
     words = [table(), *ROLES, "--groups", "town"]
     whole = result(capsys, *words)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = result(capsys, *words)
     assert streamed["data"]["streamed"]
     assert streamed["result"]["pvalue"] == whole["result"]["pvalue"]

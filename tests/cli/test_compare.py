@@ -1,6 +1,7 @@
 """`condgof compare`: options, forms of output, exit codes."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -31,17 +32,22 @@ def test_text(table, columns, capsys):
 def test_json_is_the_functions_own_result(table, columns, capsys):
     words = (*BASE, *A, *B, "--seed", "3", "--alpha", "0.01", "--json")
     assert run(table("t.parquet"), *words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["rejected"] is True
-    assert found["models"]["a"] == {"mean": ["mu"], "std": ["sd"]}
-    own = cg.compare(
-        (columns["mu"], columns["sd"]), (columns["mu2"], columns["sd2"]), columns["income"],
-        columns["food"], names=("a", "b"), alpha=0.01, rng=3,
-    )  # fmt: skip
-    assert found["comparison"]["pvalue"] == pytest.approx(own.pvalue)
-    assert found["comparison"]["difference"] == pytest.approx(own.difference)
-    assert found["verdict"] == own.verdict
-    assert "compare t.parquet" in found["command"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["rejected"] is True
+    assert document["models"]["a"] == {"mean": ["mu"], "std": ["sd"]}
+    expected = cg.compare(
+        (columns["mu"], columns["sd"]),
+        (columns["mu2"], columns["sd2"]),
+        columns["income"],
+        columns["food"],
+        names=("a", "b"),
+        alpha=0.01,
+        rng=3,
+    )
+    assert document["comparison"]["pvalue"] == pytest.approx(expected.pvalue)
+    assert document["comparison"]["difference"] == pytest.approx(expected.difference)
+    assert document["verdict"] == expected.verdict
+    assert "compare t.parquet" in document["command"]
 
 
 def test_exit_codes_quiet_and_report(table, capsys):
@@ -105,22 +111,11 @@ def test_probabilities_and_groups(table, columns, capsys):
     name = table(
         label=label, p=np.full(90, 0.7), q=np.full(90, 0.2), unit=np.arange(90) // 3
     )
-    words = (
-        "--x",
-        "income",
-        "--y",
-        "label",
-        "--a-prob",
-        "p",
-        "--b-prob",
-        "q",
-        "--classes",
-        "no,yes",
-    )
+    words = shlex.split("--x income --y label --a-prob p --b-prob q --classes no,yes")
     assert run(name, *words, "--groups", "unit", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["comparison"]
-    assert [score["key"] for score in found["measures"]] == ["log", "brier"]
-    assert (found["better"], found["details"]["groups"]) == ("a", 30)
+    document = json.loads(capsys.readouterr().out)["comparison"]
+    assert [score["key"] for score in document["measures"]] == ["log", "brier"]
+    assert (document["better"], document["details"]["groups"]) == ("a", 30)
 
 
 def test_rank(table, capsys):
@@ -186,9 +181,9 @@ def module(table):
 def test_imported_models_in_any_mixture(module, capsys):
     words = (*BASE, *A, "--b-model", "mine.py:flat", "--json")
     assert run(module, *words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["comparison"]["better"] == "a"
-    assert found["models"]["b"] == "mine.py:flat"
+    document = json.loads(capsys.readouterr().out)
+    assert document["comparison"]["better"] == "a"
+    assert document["models"]["b"] == "mine.py:flat"
     assert run(module, *BASE, *A, "--b-model", "mine.py:right", "-q") == 0
     assert "predict alike" in capsys.readouterr().out
     assert (
@@ -225,14 +220,14 @@ def test_a_model_cannot_end_the_program(name, module, capsys):
     )
 
 
-def test_models_that_are_bound_to_rows_stream(module, table, columns, capsys, monkeypatch):
+def test_models_that_are_bound_to_rows_stream(module, table, columns, capsys, stream):
     income = columns["income"].copy()
     income[5] = np.nan
     table("t.parquet", income=income)
     words = (*BASE, "--a-model", "mine.py:bound", *B, "--drop-nulls", "--json")
     assert run("t.parquet", *words) == 0
     whole = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     assert run("t.parquet", *words) == 0
     streamed = json.loads(capsys.readouterr().out)
     assert streamed["data"] == {**whole["data"], "streamed": True}
@@ -258,7 +253,7 @@ counts = cg.models.Poisson(mean=1.0)
 """
 
 
-def test_models_of_a_discrete_y(table, capsys, monkeypatch):
+def test_models_of_a_discrete_y(table, capsys, stream):
     table()
     Path("heads.py").write_text(CLASSIFIERS)
     rng = np.random.default_rng(0)
@@ -270,15 +265,15 @@ def test_models_of_a_discrete_y(table, capsys, monkeypatch):
     both = ("--a-model", "heads.py:right", "--b-model", "heads.py:wrong", "-q")
     assert run("labels.csv", "--x", "x", "--y", "y", *both) == 0
     assert "a predicts better than b" in capsys.readouterr().out
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1000)
+    stream(1000)
     alike = ("--a-model", "heads.py:counts", "--b-model", "heads.py:counts")
     assert run("labels.csv", "--x", "x", "--y", "count", *alike, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["data"]["streamed"] is True
-    assert found["comparison"]["pvalue"] == 1.0
+    document = json.loads(capsys.readouterr().out)
+    assert document["data"]["streamed"] is True
+    assert document["comparison"]["pvalue"] == 1.0
 
 
-def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
+def test_large_tables_are_streamed(table, columns, capsys, stream):
     n = 5000
     rng = np.random.default_rng(0)
     income = rng.uniform(0, 4, n)
@@ -298,13 +293,13 @@ def test_large_tables_are_streamed(table, columns, capsys, monkeypatch):
     words = (*BASE, *A, "--b-score", "score", "--json")
     assert run("big.parquet", *words) == 0
     whole = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 1000)
+    stream(1000)
     assert run("big.parquet", *words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["data"]["streamed"] is True
-    assert found["comparison"]["details"]["solver"] == "lowrank"
+    document = json.loads(capsys.readouterr().out)
+    assert document["data"]["streamed"] is True
+    assert document["comparison"]["details"]["solver"] == "lowrank"
     assert whole["data"]["streamed"] is False
-    assert found["comparison"]["difference"] == pytest.approx(
+    assert document["comparison"]["difference"] == pytest.approx(
         whole["comparison"]["difference"], abs=0.5 * np.ptp(whole["comparison"]["interval"])
     )
     other = ("--b-mean", "mu2", "--b-std", "sd", "--drop-nulls", "--json")

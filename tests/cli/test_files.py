@@ -5,51 +5,70 @@ from pathlib import Path
 
 import pytest
 
-from condgof.cli._output import check_place, write_whole
-from condgof.errors import InputError
+from condgof.cli import main
+
+ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
 
 
-def test_a_failure_keeps_what_was_there(tmp_path, monkeypatch):
+@pytest.fixture
+def write_report(table, quick):
+    """Write a report of a check that takes no time, and return the exit code."""
+    table()
+
+    def write(path):
+        return main(["check", "t.csv", *ROLES, "--quiet", "--report", str(path)])
+
+    return write
+
+
+def is_report(path):
+    return path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_failure_keeps_what_was_there(write_report, tmp_path, monkeypatch, capsys):
     path = tmp_path / "report.html"
-    write_whole(path, "old")
+    path.write_text("old")
+    before = sorted(tmp_path.iterdir())
 
     def fail(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(path, "new")
+    assert write_report(path) == 2
+    assert "disk full" in capsys.readouterr().err
     assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert sorted(tmp_path.iterdir()) == before
 
 
-def test_permissions_are_those_of_a_new_file_or_of_the_old_one(tmp_path):
-    path, plain = tmp_path / "report.html", tmp_path / "plain"
-    write_whole(path, "new")
+def test_permissions_are_those_of_a_new_file_or_of_the_old_one(write_report, tmp_path):
+    path = tmp_path / "report.html"
+    plain = tmp_path / "plain"
+    assert write_report(path) == 0
     plain.write_text("")
     assert path.stat().st_mode == plain.stat().st_mode
     path.chmod(0o600)
-    write_whole(path, "newer")
+    assert write_report(path) == 0
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_link_stays_a_link(tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link"
+def test_a_link_stays_a_link(write_report, tmp_path):
+    target = tmp_path / "target"
+    link = tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
-    write_whole(link, "new")
+    assert write_report(link) == 0
     assert link.is_symlink()
-    assert target.read_text() == "new"
+    assert is_report(target)
 
 
-def test_what_is_no_file_is_written_to(tmp_path):
-    write_whole(Path(os.devnull), "text")
+def test_what_is_no_file_is_written_to(write_report):
+    assert write_report(os.devnull) == 0
     assert not Path(os.devnull).is_file()
 
 
-def test_places(tmp_path):
-    check_place(tmp_path / "new.html", "--report")
-    with pytest.raises(InputError, match="there is no folder"):
-        check_place(tmp_path / "none" / "new.html", "--report")
-    with pytest.raises(InputError, match="is a folder"):
-        check_place(tmp_path, "--report")
+def test_places(write_report, tmp_path, capsys):
+    assert write_report(tmp_path / "new.html") == 0
+    assert write_report(tmp_path / "none" / "new.html") == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert write_report(tmp_path) == 2
+    assert "is a folder" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """`condgof check --by`: every group tested and described, corrected for their number."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -26,9 +27,9 @@ def wrong_in_oslo(table, columns):
 
 def as_json(capsys, *words):
     assert main(["check", *words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert problems(found, SCHEMA) == []
-    return found
+    document = json.loads(capsys.readouterr().out)
+    assert problems(document, SCHEMA) == []
+    return document
 
 
 def test_a_paragraph_for_each_group(wrong_in_oslo, columns, capsys):
@@ -52,24 +53,24 @@ def test_a_paragraph_for_each_group(wrong_in_oslo, columns, capsys):
 
 
 def test_json(wrong_in_oslo, columns, capsys):
-    found = as_json(capsys, wrong_in_oslo("t.parquet"), *ROLES)
-    assert found["columns"]["by"] == "town"
-    first, second = found["groups"]
+    document = as_json(capsys, wrong_in_oslo("t.parquet"), *ROLES)
+    assert document["columns"]["by"] == "town"
+    first, second = document["groups"]
     assert [first["words"], second["words"]] == ["town = Oslo", "town = Bergen"]
     assert first["n"] == (columns["town"] == "Oslo").sum()
     assert first["pvalue"] < 1e-6 < 0.05 < second["pvalue"]
     z = (columns["food"] + 2.0 - columns["mu"])[columns["town"] == "Oslo"]
-    said = {finding["kind"]: finding["estimate"] for finding in first["findings"]}
-    assert said["shift"] == pytest.approx(z.mean(), abs=1e-6)
+    findings = {finding["kind"]: finding["estimate"] for finding in first["findings"]}
+    assert findings["shift"] == pytest.approx(z.mean(), abs=1e-6)
 
 
 def test_many_small_groups_can_be_rejected(table, columns, capsys):
     town = np.arange(90) // 3
     food = columns["food"] + 9.0 * (town == 7)
-    found = as_json(capsys, table(town=town, food=food), *ROLES)
-    assert len(found["groups"]) == 30
-    assert found["groups"][0]["words"] == "town = 7"
-    assert found["groups"][0]["pvalue"] < 0.05 < found["groups"][1]["pvalue"]
+    document = as_json(capsys, table(town=town, food=food), *ROLES)
+    assert len(document["groups"]) == 30
+    assert document["groups"][0]["words"] == "town = 7"
+    assert document["groups"][0]["pvalue"] < 0.05 < document["groups"][1]["pvalue"]
     assert main(["check", "t.csv", *ROLES]) == 0
     assert "and 18 more" in capsys.readouterr().out
 
@@ -89,9 +90,9 @@ def test_numbers_as_groups_and_nulls_in_them(wrong_in_oslo, capsys):
     wrong_in_oslo("t.parquet", town=code)
     assert main(["check", "t.parquet", *ROLES]) == 2
     assert "missing values in 1 row (town 1) of 90" in capsys.readouterr().err
-    found = as_json(capsys, "t.parquet", *ROLES, "--drop-nulls")
-    assert {one["words"] for one in found["groups"]} == {"town = 0", "town = 1"}
-    assert sum(one["n"] for one in found["groups"]) == 89
+    document = as_json(capsys, "t.parquet", *ROLES, "--drop-nulls")
+    assert {one["words"] for one in document["groups"]} == {"town = 0", "town = 1"}
+    assert sum(one["n"] for one in document["groups"]) == 89
 
 
 @pytest.mark.parametrize(
@@ -109,15 +110,15 @@ def test_what_is_no_group(town, message, table, capsys):
     assert error.count("\n") == 1
 
 
-def test_a_column_of_x(wrong_in_oslo, capsys, monkeypatch):
+def test_a_column_of_x(wrong_in_oslo, capsys, stream):
     """It stays what it is in x, text or numbers, and has a query."""
     words = [wrong_in_oslo("t.parquet", code=np.arange(90) % 3), *ROLES[:-1]]
-    found = as_json(capsys, *words, "town", "--x", "town")
-    assert found["columns"]["x"] == ["income", "town"]
-    assert {one["words"] for one in found["groups"]} == {"town = Oslo", "town = Bergen"}
+    document = as_json(capsys, *words, "town", "--x", "town")
+    assert document["columns"]["x"] == ["income", "town"]
+    assert {one["words"] for one in document["groups"]} == {"town = Oslo", "town = Bergen"}
     whole = as_json(capsys, *words, "code", "--x", "code")
     assert [one["n"] for one in whole["groups"]] == [30, 30, 30]
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words, "code", "--x", "code")
     assert streamed["data"]["streamed"] is True
     assert streamed["groups"] == whole["groups"]
@@ -126,16 +127,14 @@ def test_a_column_of_x(wrong_in_oslo, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
-def test_streamed_groups_are_as_read_whole(
-    name, wrong_in_oslo, columns, capsys, monkeypatch
-):
+def test_streamed_groups_are_as_read_whole(name, wrong_in_oslo, columns, capsys, stream):
     town = columns["town"].tolist()
     income = columns["income"].tolist()
     town[11] = income[12] = None
     wrong_in_oslo(name, town=town, income=income)
     words = [name, *ROLES, "--drop-nulls"]
     whole = as_json(capsys, *words)
-    monkeypatch.setattr("condgof.cli._load.STREAM_BYTES", 0)
+    stream()
     streamed = as_json(capsys, *words)
     assert (whole["data"]["streamed"], streamed["data"]["streamed"]) == (False, True)
     assert streamed["data"]["dropped_by_column"] == {"income": 1, "town": 1}
@@ -155,14 +154,7 @@ def test_a_model_by_groups(table, tmp_path, capsys, monkeypatch):
     )
     words = [
         table(),
-        "--x",
-        "income",
-        "--y",
-        "food",
-        "--by",
-        "town",
-        "--model",
-        "mine_by_group:line",
+        *shlex.split("--x income --y food --by town --model mine_by_group:line"),
     ]
     assert {one["words"] for one in as_json(capsys, *words)["groups"]} == {
         "town = Bergen",

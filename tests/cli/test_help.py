@@ -1,20 +1,22 @@
-"""Help: every command has it, the page in docs/ is made from it, and every option of it is tested."""
+"""Help: every command has it, the page in docs/ is made from it, all options are tested."""
 
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from condgof.cli import main
-from condgof.cli._app import program
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPT = str(ROOT / "docs" / "_ext" / "cli_page.py")
 PAGE = runpy.run_path(SCRIPT)
-examples, help_page = PAGE["examples"], PAGE["help_page"]
-COMMANDS = dict(PAGE["_commands"]("condgof", program()))
+examples = PAGE["examples"]
+help_page = PAGE["help_page"]
+COMMANDS = PAGE["commands"]()
 
 
 def options(name):
@@ -48,9 +50,8 @@ def test_examples_are_there_and_parse(name):
         assert " ".join(words[: len(name.split())]) == name
         known = {flag for option in options(name) for flag in option.opts}
         assert {word for word in words if word.startswith("--")} <= known
-        COMMANDS[name].make_context(
-            "condgof", words[len(name.split()) :]
-        )  # raises where it cannot
+        # This raises where the example cannot be parsed.
+        COMMANDS[name].make_context("condgof", words[len(name.split()) :])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -79,9 +80,6 @@ def test_model_says_that_it_runs_code(capsys):
 
 
 def test_the_script_writes_the_page(tmp_path):
-    import subprocess
-    import sys
-
     path = tmp_path / "cli.md"
     subprocess.run([sys.executable, SCRIPT, str(path)], check=True)
     assert path.read_text(encoding="utf-8") == help_page()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,11 @@ import pytest
 
 from condgof.cli import main
 from json_document import SCHEMA, problems
-from report.made import made
+from report.samples import checks
 
 ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
 ROOT = Path(__file__).parent.parent.parent
-MADE = made()
+MADE = checks()
 
 
 def document(capsys, *words):
@@ -21,9 +22,9 @@ def document(capsys, *words):
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "NaN" not in printed.out
-    found = json.loads(printed.out)
-    assert problems(found, SCHEMA) == []
-    return found
+    parsed = json.loads(printed.out)
+    assert problems(parsed, SCHEMA) == []
+    return parsed
 
 
 def test_a_real_check(table, columns, capsys):
@@ -31,40 +32,40 @@ def test_a_real_check(table, columns, capsys):
     words = [
         "t.csv",
         *ROLES,
-        "--x",
-        "town",
-        "--alpha",
-        "0.01",
-        "--seed",
-        "3",
-        "--tolerance",
-        "0.1",
+        *shlex.split("--x town --alpha 0.01 --seed 3 --tolerance 0.1"),
     ]
-    found = document(capsys, *words)
-    assert found["schema"] == 2
-    assert found["rejected"] is True
-    assert found["result"]["seed"] == found["seed"] == 3
-    assert found["alpha"] == found["power"]["alpha"] == 0.01
-    assert found["columns"]["x"] == found["x_columns"] == ["income", "town"]
-    assert found["groups"] == []
-    assert found["report"] is None
-    assert found["verdict"].startswith("Evidence against the model (p")
-    assert found["command"].endswith(
+    parsed = document(capsys, *words)
+    assert parsed["schema"] == 2
+    assert parsed["rejected"] is True
+    assert parsed["result"]["seed"] == parsed["seed"] == 3
+    assert parsed["alpha"] == parsed["power"]["alpha"] == 0.01
+    assert parsed["columns"]["x"] == parsed["x_columns"] == ["income", "town"]
+    assert parsed["groups"] == []
+    assert parsed["report"] is None
+    assert parsed["verdict"].startswith("Evidence against the model (p")
+    assert parsed["command"].endswith(
         "--x town --alpha 0.01 --seed 3 --tolerance 0.1 --json"
     )
-    assert found["tolerance"]["allowed"] == 0.1
-    assert found["slices"]
-    assert "null_distribution" not in found["result"]
+    assert parsed["tolerance"]["allowed"] == 0.1
+    assert parsed["slices"]
+    assert "null_distribution" not in parsed["result"]
 
 
 def test_it_is_the_checks_own_dictionary(table, quick, ready, capsys):
-    found = document(capsys, table(), *ROLES)
-    own = json.loads(json.dumps(ready[True].to_dict()))
-    del own["result"]["null_distribution"]
-    assert {name: found[name] for name in own} == own
-    assert set(found) - set(own) == {
-        "condgof", "command", "data", "columns", "model", "seed", "report", "verdict",
-    }  # fmt: skip
+    parsed = document(capsys, table(), *ROLES)
+    expected = json.loads(json.dumps(ready[True].to_dict()))
+    del expected["result"]["null_distribution"]
+    assert {name: parsed[name] for name in expected} == expected
+    assert set(parsed) - set(expected) == {
+        "condgof",
+        "command",
+        "data",
+        "columns",
+        "model",
+        "seed",
+        "report",
+        "verdict",
+    }
 
 
 def test_scores_and_several_columns(table, capsys):
@@ -74,10 +75,10 @@ def test_scores_and_several_columns(table, capsys):
 
 
 @pytest.mark.parametrize("case", MADE)
-def test_made_checks(case, table, capsys, monkeypatch):
-    monkeypatch.setattr("condgof.cli._check.run_check", lambda *_, **__: MADE[case])
-    found = document(capsys, table(), *ROLES, "--report", "r.html")
-    assert found["report"] == "r.html"
+def test_made_checks(case, table, capsys, replace_check):
+    replace_check(lambda *_, **__: MADE[case])
+    parsed = document(capsys, table(), *ROLES, "--report", "r.html")
+    assert parsed["report"] == "r.html"
 
 
 def test_a_wrong_document_is_noticed():

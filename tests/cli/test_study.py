@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import pytest
 
 from condgof.cli import main
 from condgof.study import problem
-from condgof.study._examples import PAPER_METHODS, PAPER_SIZES
 
 MODULE = """
 import condgof as cg
@@ -50,16 +50,7 @@ def run(*words):
 
 
 def test_table_files_and_figure(here, capsys):
-    words = [
-        "--problem",
-        "qgm,hgm",
-        "--method",
-        "kcsd,fscd-rand",
-        "--n",
-        "30,50",
-        "--trials",
-        "4",
-    ]
+    words = shlex.split("--problem qgm,hgm --method kcsd,fscd-rand --n 30,50 --trials 4")
     assert run(*words, "--out", "new/folder") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -75,20 +66,9 @@ def test_table_files_and_figure(here, capsys):
 
 
 def test_users_own_problem_method_and_text(here, capsys):
-    """What users write is shown as it is: it is no markup of Rich, and no formula of matplotlib."""
-    assert (
-        run(
-            "--problem",
-            f"{here}:case",
-            "--method",
-            f"{here}:test",
-            "--n",
-            "20",
-            "--trials",
-            "3",
-        )
-        == 0
-    )
+    """What users write is no markup of Rich, and no formula of matplotlib."""
+    words = shlex.split(f"--problem {here}:case --method {here}:test --n 20 --trials 3")
+    assert run(*words) == 0
     printed = capsys.readouterr()
     assert "mine: [red]Mine[/red] $5 (H0)" in printed.out
     assert os.path.exists("study-output/power.png")
@@ -105,12 +85,7 @@ def test_a_fitted_model(here, capsys):
     words = [
         "--model",
         f"{here}:line",
-        "--data",
-        "x.csv",
-        "--method",
-        "kcsd",
-        "--trials",
-        "5",
+        *shlex.split("--data x.csv --method kcsd --trials 5"),
     ]
     assert run(*words, "--x", "b", "--misfit", "shift=0, scale=3", "--n", "100") == 0
     rows = json.loads(Path("study-output/table.json").read_text())["table"]
@@ -152,16 +127,7 @@ def test_a_fitted_model(here, capsys):
         ),
         (
             [
-                "--model",
-                "a:b",
-                "--data",
-                "x.csv",
-                "--x",
-                "a",
-                "--misfit",
-                "shift",
-                "--n",
-                "9",
+                *shlex.split("--model a:b --data x.csv --x a --misfit shift --n 9"),
             ],
             "kind=size",
         ),
@@ -201,12 +167,7 @@ def test_code_that_would_end_the_program(option, here, capsys):
         option,
         f"{here}:leaves",
         *data,
-        "--n",
-        "20",
-        "--trials",
-        "2",
-        "--out",
-        "other",
+        *shlex.split("--n 20 --trials 2 --out other"),
     ]
     assert run(*words) == 2
     printed = capsys.readouterr()
@@ -257,15 +218,9 @@ def test_without_matplotlib_the_study_ends_well(here, capsys, monkeypatch):
 
 def test_ctrl_c_and_going_on(here):
     words = [
-        "study",
-        "--problem",
-        "qgm",
-        "--method",
+        *shlex.split("study --problem qgm --method"),
         f"{here}:slow",
-        "--n",
-        "20",
-        "--trials",
-        "30",
+        *shlex.split("--n 20 --trials 30"),
     ]
     command = [sys.executable, "-m", "condgof", *words, "--workers", "2", "--out", "out"]
     process = subprocess.Popen(
@@ -311,21 +266,21 @@ def test_on_a_cluster(here, capsys):
 
 
 def test_paper_power_runs_the_papers_cells(here, capsys, monkeypatch):
-    seen = {}
+    called = {}
 
     def fake(problems, methods, n, **options):
-        seen.update(problems=problems, methods=methods, n=n, **options)
+        called.update(problems=problems, methods=methods, n=n, **options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("condgof.cli._study.run_study", fake)
     assert main(["paper", "power", "--out", "p"]) == 130
-    assert seen["problems"] == ["lgm", "hgm", "hgm-far", "qgm"]
-    assert seen["n"]["lgm"] == (200, 300, 400, 500)
-    assert seen["n"]["hgm"] == seen["n"]["hgm-far"] == (300, 700, 1100, 1500)
-    assert seen["n"]["qgm"] == (100, 400, 700, 1000)
-    assert seen["trials"] == 300
-    assert len(seen["methods"]) == 8
-    assert set(PAPER_METHODS) >= {
+    assert called["problems"] == ["lgm", "hgm", "hgm-far", "qgm"]
+    assert called["n"]["lgm"] == (200, 300, 400, 500)
+    assert called["n"]["hgm"] == called["n"]["hgm-far"] == (300, 700, 1100, 1500)
+    assert called["n"]["qgm"] == (100, 400, 700, 1000)
+    assert called["trials"] == 300
+    assert len(called["methods"]) == 8
+    assert set(called["methods"]) >= {
         "adaptive",
         "kcsd",
         "fscd-opt",
@@ -333,9 +288,9 @@ def test_paper_power_runs_the_papers_cells(here, capsys, monkeypatch):
         "mmd",
         "zheng",
     }
-    assert all(problem(name).name == name for name in PAPER_SIZES)
+    assert all(problem(name).name == name for name in called["problems"])
     assert main(["paper", "power", "--out", "p", "--trials", "7"]) == 130
-    assert seen["trials"] == 7
+    assert called["trials"] == 7
 
 
 def test_paper_criterion(here, capsys):
@@ -343,8 +298,11 @@ def test_paper_criterion(here, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     assert [line.split()[0] for line in printed.out.splitlines()[:4]] == [
-        "slope-1d", "qgm-1d", "hgm-1d", "qgm-1d-uniform",
-    ]  # fmt: skip
+        "slope-1d",
+        "qgm-1d",
+        "hgm-1d",
+        "qgm-1d-uniform",
+    ]
     assert len(Path("c/criterion.csv").read_text().splitlines()) == 1 + 4 * 300
     image = matplotlib.image.imread("c/criterion.png")
     assert image.shape[1] > 1500

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condgof.cli import _watch, main
+from condgof.cli import main
 
 ROLES = ["--x", "x,town", "--y", "y", "--mean", "mu", "--std", "sd"]
 
@@ -19,14 +20,16 @@ ROLES = ["--x", "x,town", "--y", "y", "--mean", "mu", "--std", "sd"]
 def lines(n=900, wrong=600, seed=0):
     """Rows that go wrong in Rome, as text."""
     rng = np.random.default_rng(seed)
-    x, town = rng.normal(size=n).round(5), rng.choice(["Oslo", "Rome"], n)
+    x = rng.normal(size=n).round(5)
+    town = rng.choice(["Oslo", "Rome"], n)
     y = x + rng.normal(size=n) + 1.2 * ((np.arange(n) >= wrong) & (town == "Rome"))
     p = 1 / (1 + np.exp(-x))
     kind = np.where(rng.random(n) < p, "yes", "no")
-    return [
-        f"{x[i]},{town[i]},{y[i]:.6f},{x[i]},1,{x[i] - 1.6:.5f},{x[i] + 1.6:.5f},{p[i]:.6f},{kind[i]}\n"
-        for i in range(n)
-    ]
+    rows = []
+    for i in range(n):
+        predicted = f"{x[i]},1,{x[i] - 1.6:.5f},{x[i] + 1.6:.5f},{p[i]:.6f}"
+        rows.append(f"{x[i]},{town[i]},{y[i]:.6f},{predicted},{kind[i]}\n")
+    return rows
 
 
 def stored(name):
@@ -91,7 +94,7 @@ def test_standard_input_goes_on_after_a_state(log, capsys, monkeypatch):
 
 
 def test_an_alarm_ends_it_with_exit_code_1(log, monkeypatch, capsys):
-    monkeypatch.setattr(_watch, "CHUNK", 1000)
+    monkeypatch.setattr("condgof.cli._watch.CHUNK", 1000)
     assert (
         main(["watch", log(lines()), *ROLES, "--fail-on-alarm", "--state", "s.json"]) == 1
     )
@@ -147,9 +150,16 @@ def test_errors_name_rows_of_the_file(log, capsys, monkeypatch):
     assert stored("s.json")["monitor"]["rows"] == 200
 
 
-def test_rows_in_quotes_are_not_cut():
-    assert _watch._last_line(b'a,"b\nc"\nd,"e\n') == len(b'a,"b\nc"\n')
-    assert _watch._last_line(b"a") == 0
+def test_rows_in_quotes_are_not_cut(log, monkeypatch, capsys):
+    """A row with line ends in it is one row, wherever a block of bytes ends."""
+    rows = [row.replace("Rome", '"Ro\nme"') for row in lines(200, 200)]
+    assert main(["watch", log(rows), *ROLES, "--state", "whole.json"]) == 0
+    monkeypatch.setattr("condgof.cli._watch.CHUNK", 17)
+    assert main(["watch", "log.csv", *ROLES, "--state", "cut.json"]) == 0
+    whole = stored("whole.json")["monitor"]
+    cut = stored("cut.json")["monitor"]
+    assert whole["rows"] == cut["rows"] == 200
+    assert whole == cut
 
 
 def test_follow_waits_for_rows(log, tmp_path):
@@ -157,10 +167,7 @@ def test_follow_waits_for_rows(log, tmp_path):
     log(rows[:20])
     command = [
         sys.executable,
-        "-m",
-        "condgof",
-        "watch",
-        "log.csv",
+        *shlex.split("-m condgof watch log.csv"),
         *ROLES,
         "--follow",
         "--fail-on-alarm",

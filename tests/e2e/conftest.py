@@ -12,15 +12,15 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 @pytest.fixture(scope="session")
 def browser():
-    """Chromium, or a skip that `make test` reports in its summary (and CI takes for a failure)."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    """Return Chromium, or skip, which `make test` reports and CI takes for a failure."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
         pytest.skip("no browser: chromium is not installed")
     api = pytest.importorskip(
         "playwright.sync_api", reason="no browser: playwright is not installed"
     )
     with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found)
+        chromium = playwright.chromium.launch(executable_path=path)
         yield chromium
         chromium.close()
 
@@ -30,7 +30,13 @@ class Visit:
 
     def __init__(self, browser, folder, **options):
         self.context = browser.new_context(offline=True, **options)
-        self.folder, self.files, self.trouble, self.requests = folder, 0, [], []
+        self.folder = folder
+        #: How many pages were opened.
+        self.files = 0
+        #: Messages of the console, errors and dialogs.
+        self.trouble = []
+        #: Addresses that the page asked for.
+        self.requests = []
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)  # a busy machine is no fault of the page
         self.page.on(
@@ -68,7 +74,7 @@ class Visit:
 
 @pytest.fixture
 def visit(browser, tmp_path):
-    """Open HTML text from disk; at the end nothing may have been fetched, said or asked."""
+    """Open HTML text from disk; at the end nothing may have been fetched or shown."""
     visits = []
 
     def open_page(text, **options):
@@ -77,8 +83,8 @@ def visit(browser, tmp_path):
         return visits[-1].go(text)
 
     yield open_page
-    for one in visits:
-        assert one.trouble == []
-        assert all(url.startswith("file:") for url in one.requests)
-        assert len(one.requests) == one.files
-        one.context.close()
+    for each in visits:
+        assert each.trouble == []
+        assert all(url.startswith("file:") for url in each.requests)
+        assert len(each.requests) == each.files
+        each.context.close()

@@ -1,4 +1,4 @@
-"""`condgof` as a user starts it: a process of its own, with nothing but a table of predictions."""
+"""`condgof` in a process of its own, as a shell starts it."""
 
 import json
 import os
@@ -58,14 +58,19 @@ def test_from_predictions_to_a_report(predictions):
 
 def test_standard_input_json_and_exit_code(predictions):
     run = condgof(
-        "check", "-", *ROLES, "--json", "--fail-on-reject",
-        folder=predictions.parent, text=predictions.read_bytes(),
-    )  # fmt: skip
+        "check",
+        "-",
+        *ROLES,
+        "--json",
+        "--fail-on-reject",
+        folder=predictions.parent,
+        text=predictions.read_bytes(),
+    )
     assert run.returncode == 1
     assert run.stderr == b""
-    found = json.loads(run.stdout)
-    assert found["rejected"] is True
-    assert found["data"]["path"] == "standard input"
+    document = json.loads(run.stdout)
+    assert document["rejected"] is True
+    assert document["data"]["path"] == "standard input"
 
 
 def test_a_terminal_that_knows_ascii_only(predictions):

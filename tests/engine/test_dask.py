@@ -1,4 +1,4 @@
-"""A Dask cluster: the very p-value of the local run, errors as they are, and workers that die."""
+"""A Dask cluster: the p-value of the local run, errors as they are, workers that die."""
 
 import os
 import pickle
@@ -16,9 +16,10 @@ from distributed import KilledWorker
 import condgof as cg
 from condgof.engine import Cluster, Threads, _dask, as_engine
 from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError
-from condgof.null._bootstrap import multinomial_weights
+from condgof.null import multinomial_weights
+from condgof.residuals import ScoreResiduals
 from condgof.sample import Seed, Use
-from condgof.stein._sum import Piece
+from condgof.stein import Piece
 
 N = 30_000  # eight pieces, the last one not full
 AT = [[2.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]
@@ -27,14 +28,16 @@ AT = [[2.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]
 def make_table(n=N):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, n))
-    mu, sd = a - b, np.exp(0.3 * b)
+    mu = a - b
+    sd = np.exp(0.3 * b)
     y = mu + 0.008 * a**2 + sd * rng.normal(size=n)
     return pa.table({"a": a, "b": b, "y": y, "mu": mu, "sd": sd, "s": (mu - y) / sd**2})
 
 
 def arrays(n=N):
     table = make_table(n)
-    x, y = np.column_stack([table["a"], table["b"]]), np.asarray(table["y"])
+    x = np.column_stack([table["a"], table["b"]])
+    y = np.asarray(table["y"])
     return cg.from_scores(np.asarray(table["s"])), x, y
 
 
@@ -87,8 +90,9 @@ def test_the_baselines(client, n):
 
 
 def functional():
-    mean, std = (lambda x: x[:, 0] - x[:, 1]), (lambda x: np.exp(0.3 * x[:, 1]))
-    return cg.models.Normal(mean=mean, std=std)
+    return cg.models.Normal(
+        mean=lambda x: x[:, 0] - x[:, 1], std=lambda x: np.exp(0.3 * x[:, 1])
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,11 @@ def test_values_come_in_order_and_few_are_out(client):
             started.append(i)
             yield i
 
-    values = Cluster(client).map(lambda i: (time.sleep(0.05 * (i == 0)), i * i)[1], items())
+    def square(i):
+        time.sleep(0.05 if i == 0 else 0.0)  # the first task ends last
+        return i * i
+
+    values = Cluster(client).map(square, items())
     assert next(values) == 0
     assert len(started) < 20
     assert list(values) == [i * i for i in range(1, 40)]
@@ -205,13 +213,14 @@ class TestErrors:
 
 
 def test_rows_are_sent_in_spans_that_dask_does_not_warn_about():
-    wide = Piece(np.zeros((30_000, 40)), np.zeros((30_000, 1)), np.zeros((30_000, 1)))
-    parts = [make() for make in wide.spans(64 * 4096)[1]]
+    residuals = ScoreResiduals(u=np.zeros((30_000, 1)), scores=np.zeros((30_000, 1)))
+    wide = Piece(x=np.zeros((30_000, 40)), residuals=residuals)
+    parts = [make() for make in wide.spans(64 * 4096).parts]
     assert [(part.start, part.stop) for part in parts] == [
         (0, 5 * 4096),
         (5 * 4096, 30_000),
     ]
-    assert [make().start for make in wide.spans(4096)[1]] == list(range(0, 30_000, 4096))
+    assert [make().start for make in wide.spans(4096).parts] == list(range(0, 30_000, 4096))
     assert len(pickle.dumps(parts[0])) < 10**7
 
 
@@ -286,17 +295,24 @@ def test_workers_that_are_killed_cost_time_not_the_result(
 ):
     """With all of them gone the task that was sent is lost too, and is sent again."""
     client.wait_for_workers(2)
-    again, calls = _dask._Sent._again, []
-    monkeypatch.setattr(
-        _dask._Sent, "_again", lambda self, waiting: (calls.append(1), again(self, waiting))
-    )
-    here, folder, pieces = os.getpid(), str(tmp_path), -(-N // 4096)
+    again = _dask._Sent._again
+    calls = []
+
+    def counted(self, waiting):
+        calls.append(1)
+        again(self, waiting)
+
+    monkeypatch.setattr(_dask._Sent, "_again", counted)
+    here = os.getpid()
+    folder = str(tmp_path)
+    pieces = -(-N // 4096)
 
     def score(y, x):
         if os.getpid() != here:
             open(f"{folder}/{os.getpid()}-{time.monotonic_ns()}", "w").close()
             time.sleep(0.2)
-        mean, std = x[:, :1] - x[:, 1:], np.exp(0.3 * x[:, 1:])
+        mean = x[:, :1] - x[:, 1:]
+        std = np.exp(0.3 * x[:, 1:])
         return (mean - y.reshape(-1, 1)) / std**2
 
     near = cg.kcsd(cg.from_score(score), source, rng=5, n_boot=200)
@@ -306,9 +322,10 @@ def test_workers_that_are_killed_cost_time_not_the_result(
     try:
         far = cg.kcsd(cg.from_score(score), source, rng=5, n_boot=200, engine=client)
     finally:
-        done, killed = list(killed), killed.append(0)
+        dead = list(killed)
+        killed.append(0)  # ends the thread, also where it has killed nobody
         killer.join()
     assert_same(far, near)
-    assert len(done) == 2
+    assert len(dead) == 2
     assert calls
     assert len(list(tmp_path.iterdir())) > pieces  # some pieces were computed twice

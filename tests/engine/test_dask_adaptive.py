@@ -16,7 +16,8 @@ OPTIONS = {"rng": 5, "n_boot": 100}
 def sample():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(N, 2))
-    mean, std = x[:, 0] - x[:, 1], np.exp(0.3 * x[:, 1])
+    mean = x[:, 0] - x[:, 1]
+    std = np.exp(0.3 * x[:, 1])
     return x, mean + std * rng.normal(size=N), mean, std
 
 

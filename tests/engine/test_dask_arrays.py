@@ -15,7 +15,8 @@ CHUNKS = [20_000, 7_001, (1, 4_095, 4_097, 11_807)]
 def sample():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(N, 2))
-    mean, std = x[:, 0] - x[:, 1], np.exp(0.3 * x[:, 1])
+    mean = x[:, 0] - x[:, 1]
+    std = np.exp(0.3 * x[:, 1])
     return x, mean + std * rng.normal(size=N), mean, std
 
 

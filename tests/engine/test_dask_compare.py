@@ -25,24 +25,22 @@ def assert_same(result, other):
 
 
 def test_arrays(client, table):
-    p, q = (
-        (table["m"].to_numpy(), table["s"].to_numpy()),
-        cg.models.Normal(mean=lambda x: 0.9 * np.asarray(x)[:, 0], std=1.0),
-    )
-    x, y = table[["a"]].to_numpy(), table["y"].to_numpy()
-    assert_same(
-        cg.compare(p, q, x, y, rng=1, engine=client),
-        cg.compare(p, q, x, y, rng=1, engine=1),
-    )
+    p = (table["m"].to_numpy(), table["s"].to_numpy())
+    q = cg.models.Normal(mean=lambda x: 0.9 * np.asarray(x)[:, 0], std=1.0)
+    x = table[["a"]].to_numpy()
+    y = table["y"].to_numpy()
+    on_cluster = cg.compare(p, q, x, y, rng=1, engine=client)
+    on_threads = cg.compare(p, q, x, y, rng=1, engine=1)
+    assert_same(on_cluster, on_threads)
 
 
 def test_files(client, table, tmp_path):
     table.to_parquet(tmp_path / "t.parquet")
     source = cg.scan(tmp_path / "t.parquet", x="a", y="y")
-    p, q = cg.columns(mean="m", std="s"), (table["k"].to_numpy(), table["s"].to_numpy())
-    assert_same(
-        cg.compare(p, q, source, rng=1, engine=client), cg.compare(p, q, source, rng=1)
-    )
+    p = cg.columns(mean="m", std="s")
+    q = (table["k"].to_numpy(), table["s"].to_numpy())
+    on_cluster = cg.compare(p, q, source, rng=1, engine=client)
+    assert_same(on_cluster, cg.compare(p, q, source, rng=1))
 
 
 def test_dask_arrays(client, table):

@@ -14,11 +14,11 @@ MODEL = (X[:, 0], np.ones(N))
 
 
 @pytest.mark.parametrize(
-    "said", [{"dependence": 10}, {"groups": CODES}], ids=["blocks", "groups"]
+    "declared", [{"dependence": 10}, {"groups": CODES}], ids=["blocks", "groups"]
 )
 @pytest.mark.parametrize("test", ["kcsd", "adaptive"])
-def test_as_on_this_machine(client, test, said):
-    options = {"n_boot": 40, "rng": 1, "solver": "lowrank", **said}
+def test_as_on_this_machine(client, test, declared):
+    options = {"n_boot": 40, "rng": 1, "solver": "lowrank", **declared}
     here = getattr(cg, test)(MODEL, X, Y, **options)
     there = getattr(cg, test)(MODEL, X, Y, engine=client, **options)
     assert "parcels" in here.details

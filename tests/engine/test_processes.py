@@ -13,8 +13,8 @@ from condgof.errors import InputError
 def test_all_values_come_each_with_its_item():
     items = list(range(50))
     for count in (1, 3):
-        found = dict(Processes(count).completed(lambda i: (i * i, print("noise")), items))
-        assert found == {i: (i * i, None) for i in items}
+        values = dict(Processes(count).completed(lambda i: (i * i, print("noise")), items))
+        assert values == {i: (i * i, None) for i in items}
 
 
 def test_workers_are_other_processes_with_one_thread_and_the_same_path():
@@ -71,8 +71,8 @@ def test_stopping_early_ends_the_workers():
 
 def test_without_cloudpickle_what_cannot_be_sent_runs_in_threads(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    found = dict(Processes(2).completed(lambda i: (i + 1, os.getpid()), range(9)))
-    assert found == {i: (i + 1, os.getpid()) for i in range(9)}
+    values = dict(Processes(2).completed(lambda i: (i + 1, os.getpid()), range(9)))
+    assert values == {i: (i + 1, os.getpid()) for i in range(9)}
     assert dict(Processes(2).completed(abs, [-1, 2])) == {-1: 1, 2: 2}
 
 

@@ -33,8 +33,8 @@ def on_screen(monkeypatch):
     return begin
 
 
-def seen(screen, what):
-    """Wait until a text is on the screen."""
+def shows(screen, what):
+    """Wait until a text is on the screen; return whether it came within two seconds."""
     for _ in range(2000):
         if what in screen.getvalue():
             return True
@@ -46,26 +46,25 @@ def test_stages_are_shown_and_wiped(on_screen):
     screen = on_screen()
     with stages("reading", "slices", "verdict") as begin:
         begin("reading")
-        assert seen(screen, "[------------]  reading (1 of 3)  0 s")
-        with stages(
-            "slices", "verdict"
-        ) as inner:  # a function within, which has stages of its own
+        assert shows(screen, "[------------]  reading (1 of 3)  0 s")
+        # A function that is called within, and has stages of its own.
+        with stages("slices", "verdict") as inner:
             inner("slices")
-            assert seen(screen, "[####--------]  slices (2 of 3)")
+            assert shows(screen, "[####--------]  slices (2 of 3)")
             for i in with_progress(range(4), 4, "rows"):
-                assert seen(screen, f"slices {25 * i}% (2 of 3)")
+                assert shows(screen, f"slices {25 * i}% (2 of 3)")
         begin("verdict")
-        assert seen(screen, "[########----]  verdict (3 of 3)")
+        assert shows(screen, "[########----]  verdict (3 of 3)")
     assert re.search(r"\r {89}\r$", screen.getvalue())
     assert max(map(len, screen.getvalue().split("\r"))) == 89
 
 
-def test_little_room(on_screen, monkeypatch):
+def test_a_narrow_terminal(on_screen, monkeypatch):
     screen = on_screen()
     monkeypatch.setenv("COLUMNS", "30")
     with stages("reading", "slices", "verdict") as begin:
         begin("slices")
-        assert seen(screen, "[####--------]  slices (2 of ")
+        assert shows(screen, "[####--------]  slices (2 of ")
     assert max(map(len, screen.getvalue().split("\r"))) == 29
 
 
@@ -95,7 +94,7 @@ def test_it_is_over_when_the_work_fails(on_screen):
     def fail():
         with stages("reading") as begin:
             begin("reading")
-            assert seen(screen, "reading (1 of 1)")
+            assert shows(screen, "reading (1 of 1)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -120,7 +119,5 @@ def test_a_check_is_the_same_with_and_without(on_screen, monkeypatch):
     shown = check((x, np.ones(80)), x, x + noise, rng=0)
     assert "verdict (3 of 6)" in screen.getvalue()
     monkeypatch.setattr(screen, "isatty", lambda: False)
-    assert (
-        check((x, np.ones(80)), x, x + noise, rng=0).to_dict()["result"]
-        == shown.to_dict()["result"]
-    )
+    silent = check((x, np.ones(80)), x, x + noise, rng=0)
+    assert silent.to_dict()["result"] == shown.to_dict()["result"]

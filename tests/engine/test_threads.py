@@ -51,7 +51,8 @@ def test_blas_is_single_inside_and_restored_after():
 def test_overlapping_calls_restore_only_at_the_end():
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        first, second = single_threaded_blas(), single_threaded_blas()
+        first = single_threaded_blas()
+        second = single_threaded_blas()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)

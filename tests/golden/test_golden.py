@@ -1,4 +1,4 @@
-"""Results at fixed seeds, as they were when first released: reproducibility is part of the contract.
+"""Results at fixed seeds are those of the first release: they are part of the contract.
 
 A change of these numbers is a change of every user's results, and belongs in the changelog.
 """
@@ -37,20 +37,19 @@ CASES = {
 
 def compute(name):
     case = problem(name.split(".")[1])
-    x, y = case.draw(
-        1200, np.random.default_rng(0)
-    )  # enough for the drawn median heuristic
+    # More than 1,000 rows, of which the median heuristic draws some.
+    x, y = case.draw(1200, np.random.default_rng(0))
     result = CASES[name](case.p, x, y)
     return {"statistic": result.statistic, "pvalue": result.pvalue}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_as_released(name):
-    wanted = json.loads(GOLDEN.read_text())[name]
-    got = compute(name)
-    assert got["pvalue"] == wanted["pvalue"]
-    assert got["statistic"] == pytest.approx(wanted["statistic"], rel=1e-8)
+    released = json.loads(GOLDEN.read_text())[name]
+    result = compute(name)
+    assert result["pvalue"] == released["pvalue"]
+    assert result["statistic"] == pytest.approx(released["statistic"], rel=1e-8)
 
 
-if __name__ == "__main__":  # write them anew: only together with a line in the changelog
+if __name__ == "__main__":  # write them again, together with a line in the changelog
     GOLDEN.write_text(json.dumps({name: compute(name) for name in CASES}, indent=2) + "\n")

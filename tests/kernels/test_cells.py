@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import condgof as cg
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Block, Cells, cell_scales, resolve_cells
-from condgof.laws._discrete import one_hot_less
 from oracle import centred_h
 
 LABELS = Cells((Block("labels", 0, 4),), "labels")
@@ -19,13 +18,13 @@ COUNTS = Cells(
 
 
 def features(kernel, cells, p, codes):
-    return resolve_cells(kernel, cells).features(one_hot_less(p.copy(), codes))
+    residuals = np.eye(p.shape[1])[codes] - p
+    return resolve_cells(kernel, cells).features(residuals)
 
 
 def gram_of(kernel, cells):
-    points = (
-        np.arange(4.0) if cells.blocks[0].positions is None else cells.blocks[0].positions
-    )
+    positions = cells.blocks[0].positions
+    points = np.arange(4.0) if positions is None else positions
     return kernel(points[:, None], points[:, None])
 
 
@@ -45,7 +44,8 @@ def gram_of(kernel, cells):
 )
 def test_products_of_features_are_the_centred_kernel(kernel, cells, seed):
     rng = np.random.default_rng(seed)
-    p, codes = rng.dirichlet(np.full(4, 0.5), size=5), rng.integers(0, 4, 5)
+    p = rng.dirichlet(np.full(4, 0.5), size=5)
+    codes = rng.integers(0, 4, 5)
     c = features(kernel, cells, p, codes)
     np.testing.assert_allclose(
         c @ c.T, centred_h(gram_of(kernel, cells), p, codes), atol=1e-9
@@ -56,17 +56,11 @@ def test_products_of_features_are_the_centred_kernel(kernel, cells, seed):
 
 
 def test_what_the_default_stands_for():
-    found = [resolve_cells(cg.Gaussian(), cells) for cells in (LABELS, ORDERED, COUNTS)]
-    assert [repr(kernel) for kernel in found] == [
-        "Categorical(0)",
-        "Ordinal()",
-        "Gaussian(1)",
-    ]
-    assert [kernel.to_dict()["kernel"] for kernel in found] == [
-        "Categorical",
-        "Ordinal",
-        "Gaussian",
-    ]
+    kernels = [resolve_cells(cg.Gaussian(), cells) for cells in (LABELS, ORDERED, COUNTS)]
+    shown = [repr(kernel) for kernel in kernels]
+    assert shown == ["Categorical(0)", "Ordinal()", "Gaussian(1)"]
+    names = [kernel.to_dict()["kernel"] for kernel in kernels]
+    assert names == ["Categorical", "Ordinal", "Gaussian"]
 
 
 def test_any_similarity_is_the_same_kernel():

@@ -19,7 +19,6 @@ from condgof.kernels import (
     sqdist,
 )
 from condgof.sample import Column, Seed
-from condgof.stein._criterion import curvature_slope
 
 RADIAL = [cg.Gaussian, cg.IMQ, cg.Matern52, cg.Matern12]
 SEED = Seed.of(0)
@@ -27,27 +26,28 @@ SEED = Seed.of(0)
 
 @pytest.mark.parametrize("make", RADIAL)
 def test_profile_against_differences(make):
-    kernel, t, step = make(1.0), np.array([0.01, 0.3, 1.0, 4.0, 20.0]), 1e-6
+    kernel = make(1.0)
+    t = np.array([0.01, 0.3, 1.0, 4.0, 20.0])
+    step = 1e-6
     phi, dphi, d2phi = kernel.profile(t)
-    up, down = kernel.profile(t + step), kernel.profile(t - step)
+    up = kernel.profile(t + step)
+    down = kernel.profile(t - step)
     np.testing.assert_allclose(dphi, (up[0] - down[0]) / (2 * step), rtol=1e-6, atol=1e-10)
     np.testing.assert_allclose(d2phi, (up[1] - down[1]) / (2 * step), rtol=1e-6, atol=1e-10)
     np.testing.assert_allclose(kernel.value(t), phi, rtol=1e-14)
-    third = t * (up[2] - down[2]) / (2 * step)
-    slope = curvature_slope(kernel, t, d2phi)
-    np.testing.assert_allclose(slope, third, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("make", RADIAL)
 def test_values_against_the_oracle(make, rng):
-    a, b = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    a = rng.normal(size=(5, 3))
+    b = rng.normal(size=(4, 3))
     wanted = oracle.gram(a, b, oracle.KERNELS[make.__name__], 1.7)
     np.testing.assert_allclose(make(1.7)(a, b), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", RADIAL)
 def test_equal_rows_have_kernel_one(make, rng):
-    """Also where the distance is computed by a product: a kink would show its rounding error."""
+    """Also by a matrix product, whose rounding error a kink at 0 would magnify."""
     a = rng.normal(size=(50, 3))
     np.testing.assert_allclose(np.diag(make(1.0)(a, a)), 1.0, rtol=0, atol=1e-12)
 
@@ -181,7 +181,9 @@ def test_small_examples():
     product = cg.Gaussian(1.0).on(0) * cg.Categorical(0.5).on(1)
     assert product(np.array([[0.0, 1.0]]), np.array([[0.0, 2.0]])) == 0.5
     kernel = CovariateKernel((OnColumns(cg.Gaussian(2.0), (0,)),))
-    block = Gram.of(kernel, np.array([[0.0], [2.0]])).block(slice(0, 1), slice(0, 2))
+    block = Gram.from_sample(kernel, np.array([[0.0], [2.0]])).block(
+        slice(0, 1), slice(0, 2)
+    )
     np.testing.assert_allclose(block, [[1.0, np.exp(-0.5)]])
     cells = Cells((Block("labels", 0, 3), Block("ranks", 3, 5)), "labels and ranks")
     assert [kernel.name for kernel in cell_scales(cells, (2.0, 1.0))] == ["labels", "ranks"]

@@ -23,7 +23,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import CondgofError, ShapeError, UnsupportedModelError
-from condgof.laws._discrete import FULL, PLAIN, Probabilities
+from condgof.laws import FULL, PLAIN, Probabilities
 from condgof.sample import take_rows
 
 #: The smallest p-value that a Kolmogorov–Smirnov test of seeded draws may have.
@@ -93,7 +93,9 @@ def check_law(
         () → something comparable that must be the same before and after, such as the bytes
         of the user's object.
     """
-    kept, outside = _remember(x, y), (_global_state(), snapshot() if snapshot else None)
+    data_before = _remember(x, y)
+    globals_before = _global_state()
+    snapshot_before = snapshot() if snapshot else None
     law = model(x) if x is not None else model(n=len(y))
     if y is None:
         y = law.sample(np.random.default_rng(0))
@@ -122,13 +124,14 @@ def check_law(
     if tests and len(y) >= 10:
         check_tests(model, law, x, y)
     check_pickle(model, law, x, y, pickles)
-    _compare(kept, _remember(x, kept[1] if kept[1] is None else y))
-    assert outside[0] == _global_state(), "something global changed"
-    assert snapshot is None or outside[1] == snapshot(), "the caller's object changed"
+    drawn_here = data_before[1] is None
+    _compare(data_before, _remember(x, None if drawn_here else y))
+    assert globals_before == _global_state(), "something global changed"
+    assert snapshot is None or snapshot_before == snapshot(), "the caller's object changed"
 
 
 def offers(law, ability, d_y):
-    """Whether a law can do something for so many columns of y."""
+    """Whether a law has an ability for d_y columns of y."""
     if ability == "normal_scores":
         return law.can("normal_scores") or (
             law.can("cdf") and d_y == 1 and not law.discrete
@@ -151,17 +154,19 @@ def check_law_is_a_model(law, x):
 
 
 def check_shapes(law, y):
-    """Shapes for one row, two and all of them, and y as (n,) or (n, 1); y of other rows is refused."""
+    """Shapes for one row, two and all of them, and y as (n,) or (n, 1).
+
+    A y of another number of rows is refused.
+    """
     d_y = _width(y)
     for n in sorted({1, 2, len(y)}):
-        part, y_part = law.take(np.arange(n)), y[:n]
+        part = law.take(np.arange(n))
         assert part.rows == part.n == n
         for ability in OF_Y:
             if offers(law, ability, d_y):
-                found = getattr(part, ability)(y_part)
-                shapes = [
-                    np.shape(a) for a in (found if isinstance(found, tuple) else (found,))
-                ]
+                answer = getattr(part, ability)(y[:n])
+                arrays = answer if isinstance(answer, tuple) else (answer,)
+                shapes = [np.shape(array) for array in arrays]
                 columns = ability in ("score", "normal_scores", "marginals")
                 allowed = [(n, d_y)] if columns else [(n,)]
                 if ability == "score" and d_y == 1:
@@ -172,20 +177,17 @@ def check_shapes(law, y):
         if law.can("sample"):
             assert part.sample(np.random.default_rng(0)).shape == (n, d_y)
         for ability in OF_ROWS:
-            location, scale = (
-                offers(law, ability, d_y) and _or_nothing(getattr(part, ability))
-            ) or (
-                None,
-                None,
-            )
-            if location is not None:
+            if not offers(law, ability, d_y):
+                continue
+            moments = _or_nothing(getattr(part, ability))
+            if moments is not None:
+                location, scale = moments
                 assert location.shape == (n, d_y)
                 assert scale.shape in ((n, d_y), (n, d_y, d_y))
-                assert (
-                    (scale > 0).all()
-                    if scale.ndim == 2 and not law.discrete
-                    else np.isfinite(scale).all()
-                )
+                if scale.ndim == 2 and not law.discrete:
+                    assert (scale > 0).all()
+                else:
+                    assert np.isfinite(scale).all()
         low, high = part.support
         assert (np.broadcast_to(low, (n, d_y)) < np.broadcast_to(high, (n, d_y))).all()
     for ability in OF_Y:
@@ -196,9 +198,8 @@ def check_shapes(law, y):
                     np.ravel(flat), np.ravel(column), err_msg=ability
                 )
             for other in (y[:-1], np.concatenate([y, y[:1]])):
-                with pytest.raises(
-                    (CondgofError, ValueError)
-                ):  # ValueError: of a user's function
+                # A ValueError is what a user's function raises.
+                with pytest.raises((CondgofError, ValueError)):
                     getattr(law, ability)(other)
 
 
@@ -233,7 +234,7 @@ def check_score(law, y, *, rtol=1e-5, atol=1e-6, step=1e-3):
 
 
 def check_rows(model, law, x, y, *, same=0.0):
-    """The rows of some are those rows of all, by `take` and by x of those rows, whatever is asked."""
+    """The law of some rows, by `take` and by x of those rows, is that of all at them."""
     rows = np.random.default_rng(1).permutation(len(y))[: max(2, len(y) // 2)]
     few = x if x is None else take_rows(x, rows)
     taken = model if model.rows is None else model.take(rows)
@@ -256,31 +257,33 @@ def check_rows(model, law, x, y, *, same=0.0):
 
 
 def answers(law, y, at=None):
-    """All that a law says of y but draws: by name, tuples of arrays with one row an observation."""
-    n, d_y, y = len(y), _width(y), y.copy()
-    found = {}
+    """All that a law answers but draws, by name: tuples of arrays, a row an observation."""
+    n = len(y)
+    d_y = _width(y)
+    y = y.copy()
+    by_name = {}
     for ability in (*OF_Y, *OF_ROWS):
         if offers(law, ability, d_y):
             method = getattr(law, ability)
-            value = _or_nothing(method, *((y,) if ability in OF_Y else ()))
-            found[ability] = value if isinstance(value, tuple) else (value,)
+            value = _or_nothing(method, y) if ability in OF_Y else _or_nothing(method)
+            by_name[ability] = value if isinstance(value, tuple) else (value,)
     if offers(law, "cdf", d_y):
-        found["cdf_grid"] = (law.cdf_grid(_some_values(law, y) if at is None else at),)
-        found["quantile"] = (law.quantile(LEVELS),)
-    found["support"] = tuple(np.broadcast_to(end, (n, d_y)) for end in law.support)
+        by_name["cdf_grid"] = (law.cdf_grid(_some_values(law, y) if at is None else at),)
+        by_name["quantile"] = (law.quantile(LEVELS),)
+    by_name["support"] = tuple(np.broadcast_to(end, (n, d_y)) for end in law.support)
     if law.can("residuals"):
         for by in (PLAIN, FULL):
-            seen = law.residuals(y, by)
-            found[f"residuals {by}"] = (seen.u, seen.values)
-        found["numbers"] = (law.numbers(y),)
+            residuals = law.residuals(y, by)
+            by_name[f"residuals {by}"] = (residuals.u, residuals.values)
+        by_name["numbers"] = (law.numbers(y),)
     return {
         name: tuple(np.asarray(v) for v in values if v is not None)
-        for name, values in found.items()
+        for name, values in by_name.items()
     }
 
 
 def check_twice(law, y):
-    """The same question has the same answer, to the bit, also if the first answer is written over."""
+    """The same question has the same answer, to the bit, and answers are not shared."""
     first = answers(law, y)
     kept = copy.deepcopy(first)
     for values in first.values():
@@ -299,10 +302,10 @@ def check_quantiles(law, y):
     """A quantile is where the cdf reaches its level, and not before."""
     if not offers(law, "cdf", _width(y)):
         return
-    found = law.quantile(LEVELS)
-    assert found.shape == (len(y), len(LEVELS))
-    assert (np.diff(found, axis=1) >= 0).all()
-    for level, values in zip(LEVELS, found.T, strict=True):
+    quantiles = law.quantile(LEVELS)
+    assert quantiles.shape == (len(y), len(LEVELS))
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    for level, values in zip(LEVELS, quantiles.T, strict=True):
         reached = law.cdf(values)
         before = law.cdf(values - 1e-6 * (1e-3 + np.abs(values)))
         assert (reached >= level - 1e-6).all(), f"quantile({level}) is too small"
@@ -321,13 +324,13 @@ def check_sampler(law, y, *, draws=2000, steps=False):
     drawn = part.sample(np.random.default_rng(3))
     check_support(part, drawn)
     if offers(law, "cdf", d_y):
-        lower, upper = part.cdf(drawn), part.sf(drawn)
+        lower = part.cdf(drawn)
+        upper = part.sf(drawn)
         if not steps:
             _check_ks(lower, "uniform", "the cdf of draws is not uniform")
         np.testing.assert_allclose(lower + upper, 1.0, atol=1e-6)
-    if (
-        offers(law, "normal_scores", d_y) and not steps
-    ):  # ties are broken in the same way in a row
+    # Where the cdf takes steps, all draws of a row are placed by one random number.
+    if offers(law, "normal_scores", d_y) and not steps:
         u = part.normal_scores(drawn)
         for c in range(d_y):
             _check_ks(u[:, c], "norm", "the normal scores of draws are not normal")
@@ -349,49 +352,38 @@ def check_normalised(law, y, *, mass=1e-3, points=6001):
     if not law.can("log_prob") or _width(y) != 1:
         return
     for row in (0, len(y) - 1):
-        one, near = law.take(np.full(200, row)), y[np.full(200, row)]
+        one = law.take(np.full(200, row))
+        near = y[np.full(200, row)]
         if law.can("sample"):
             near = one.sample(np.random.default_rng(4))
         low, high = (float(np.ravel(end)[0]) for end in one.support)
         grid, weight = _grid(low, high, np.ravel(near), np.ravel(y), points)
-        density = np.exp(
-            law.take(np.full(len(grid), row)).log_prob(
-                grid.reshape((-1,) + (1,) * (y.ndim - 1))
-            )
-        )
+        at = grid.reshape((-1,) + (1,) * (y.ndim - 1))
+        density = np.exp(law.take(np.full(len(grid), row)).log_prob(at))
         total = float((density * weight).sum())
         assert abs(total - 1.0) < mass, f"the density of row {row} integrates to {total}"
 
 
 def check_residuals(law, y, support, *, normalised=True):
-    """Σ_y p(y|x) r(y, x) = 0, in every row and cell, summed over y and over what may be drawn anew."""
+    """Σ_y p(y|x) r(y, x) = 0 in every row and cell, over all y and over all outcomes."""
     for by in (PLAIN, FULL):
-        seen, width = law.residuals(y, by), law.cells(by).width
-        values = np.asarray(seen.values)
-        assert values.shape == (law.n, width)
-        assert seen.u.shape == (law.n, _width(y))
+        residuals = law.residuals(y, by)
+        values = np.asarray(residuals.values)
+        assert values.shape == (law.n, law.cells(by).width)
+        assert residuals.u.shape == (law.n, _width(y))
         if y.ndim == 1:
             np.testing.assert_array_equal(
                 values, np.asarray(law.residuals(y[:, None], by).values)
             )
-        outcomes = seen.outcomes
-        if outcomes is not None:
-            np.testing.assert_allclose(outcomes.of(outcomes.observed), values, atol=1e-9)
-            p = np.asarray(outcomes.probabilities, dtype=np.float64)
-            p = p / p.sum(axis=1, keepdims=True)
-            codes = (np.full(law.n, k) for k in range(p.shape[1]))
-            total = sum(p[:, [k[0]]] * np.asarray(outcomes.of(k)) for k in codes)
-            assert np.abs(total).max() < EXACT, (
-                "residuals of redrawn outcomes do not have mean 0"
-            )
+        if residuals.outcomes is not None:
+            check_outcomes(residuals.outcomes, values)
     if support is None:
         return
     p = possible(law, support)
     if normalised:
         np.testing.assert_allclose(p.sum(axis=0), 1.0, atol=1e-6)
-    beyond = (
-        np.abs(p.sum(axis=0) - 1).max() if normalised else 0.0
-    )  # what was not summed over
+    # What was not summed over.
+    beyond = np.abs(p.sum(axis=0) - 1).max() if normalised else 0.0
     p = p / p.sum(axis=0)
     # All pairs of a value and a row at once; what is left out is less than EXACT in all.
     value, row = np.nonzero(p > 1e-13)
@@ -400,6 +392,19 @@ def check_residuals(law, y, support, *, normalised=True):
         residuals = np.asarray(law.take(row).residuals(support[value], by).values)
         np.add.at(total, row, p[value, row][:, None] * residuals)
         assert np.abs(total).max() < max(EXACT, 2 * beyond), "residuals do not have mean 0"
+
+
+def check_outcomes(outcomes, values):
+    """Residuals of the observed outcomes are `values`, and their mean over all is 0."""
+    observed = outcomes.residuals(outcomes.observed)
+    np.testing.assert_allclose(observed, values, atol=1e-9)
+    p = np.asarray(outcomes.probabilities, dtype=np.float64)
+    p = p / p.sum(axis=1, keepdims=True)
+    total = np.zeros_like(values)
+    for code in range(p.shape[1]):
+        codes = np.full(len(p), code)
+        total += p[:, [code]] * np.asarray(outcomes.residuals(codes))
+    assert np.abs(total).max() < EXACT, "residuals of all outcomes do not have mean 0"
 
 
 def check_probabilities(law, y, support, *, draws=2000):
@@ -413,9 +418,9 @@ def check_probabilities(law, y, support, *, draws=2000):
         part = law.take(np.repeat(np.arange(law.n), times))
         drawn = part.sample(np.random.default_rng(3))
         expected = p.sum(axis=1) * times
-        found = np.array([(drawn == value).sum() for value in values])
+        counts = np.array([(drawn == value).sum() for value in values])
         often = expected > 20
-        z = (found[often] - expected[often]) / np.sqrt(expected[often])
+        z = (counts[often] - expected[often]) / np.sqrt(expected[often])
         assert np.abs(z).max() < 5.0, "draws do not have the law's probabilities"
         if law.can("mean_std"):
             mean, std = part.mean_std()
@@ -424,8 +429,8 @@ def check_probabilities(law, y, support, *, draws=2000):
     if law.can("cdf"):
         order = np.argsort(values)
         sums = np.cumsum(p[order], axis=0)
-        found = np.stack([law.cdf(np.full(law.n, value)) for value in values[order]])
-        np.testing.assert_allclose(found, sums, atol=1e-6)
+        cdf = np.stack([law.cdf(np.full(law.n, value)) for value in values[order]])
+        np.testing.assert_allclose(cdf, sums, atol=1e-6)
         np.testing.assert_allclose(law.cdf_grid(values[order]), sums.T, atol=1e-6)
         np.testing.assert_allclose(
             law.sf(values[order][[0] * law.n]), 1.0 - sums[0], atol=1e-6
@@ -442,7 +447,7 @@ def possible(law, support):
 
 
 def check_tests(model, law, x, y):
-    """The tests run on it, and give the same p-value twice, for the model as for its law."""
+    """The tests run on it, and give the same p-value for the model as for its law."""
     if x is None:
         first, second = (cg.ksd(model, y, n_boot=20, rng=0, engine=1) for _ in range(2))
         assert first.pvalue == second.pvalue
@@ -463,11 +468,8 @@ def check_pickle(model, law, x, y, wanted):
     for thing in (model, law):
         try:
             again = pickle.loads(pickle.dumps(thing))
-        except (
-            pickle.PicklingError,
-            AttributeError,
-            TypeError,
-        ):  # a lambda, or a library's object
+        # A lambda, or a library's object, does not pickle.
+        except (pickle.PicklingError, AttributeError, TypeError):
             assert not wanted, f"{thing.name} does not pickle"
             continue
         for name, values in answers(again(x, len(y)), y).items():
@@ -480,7 +482,7 @@ def _width(y):
 
 
 def _values(law, y, most):
-    """All values that a discrete y may have, as a user would pass them; None where they have no pmf."""
+    """All values that a discrete y may have, as a user passes them; None without a pmf."""
     if isinstance(law, Probabilities):
         return law.classes.labels
     if not law.can("log_prob"):
@@ -511,7 +513,8 @@ def _or_nothing(method, *args):
 
 
 def _slope(law, y, rows, c, steps):
-    up, down = rows.copy(), rows.copy()
+    up = rows.copy()
+    down = rows.copy()
     up[:, c] += steps
     down[:, c] -= steps
     apart = up[:, c] - down[:, c]
@@ -520,7 +523,7 @@ def _slope(law, y, rows, c, steps):
 
 
 def _grid(low, high, near, all_y, points):
-    """Points that cover the support, dense near its finite ends and where y is, and their weights."""
+    """Points that cover the support, dense near its ends and y, and their weights."""
     quartiles = np.quantile(near, [0.25, 0.5, 0.75])
     scale = (
         (quartiles[2] - quartiles[0])
@@ -537,7 +540,8 @@ def _grid(low, high, near, all_y, points):
         weight = scale * np.exp(t)
     else:
         t = np.linspace(-14.0, 14.0, points)
-        grid, weight = quartiles[1] + scale * np.sinh(t), scale * np.cosh(t)
+        grid = quartiles[1] + scale * np.sinh(t)
+        weight = scale * np.cosh(t)
     inside = (grid > low) & (grid < high)
     return grid[inside], weight[inside] * (t[1] - t[0])
 

@@ -1,4 +1,4 @@
-"""ArviZ and xarray: posterior predictive draws; stand-ins where these packages are not there."""
+"""ArviZ and xarray: posterior predictive draws, of the packages and of stand-ins."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ class DataArray:
     """As much of an xarray.DataArray as is read."""
 
     def __init__(self, values, dims):
-        self.values, self.dims = values, dims
+        self.values = values
+        self.dims = dims
 
     def transpose(self, *dims):
         return DataArray(self.values.transpose([self.dims.index(d) for d in dims]), dims)
@@ -68,12 +69,13 @@ def test_all_chains_are_draws(make):
     )
     rows = Y.reshape(100, 30).T
     group = data.posterior_predictive
-    for given in (data, group, group["y"], group["y"].transpose("obs", "draw", "chain")):
-        law = cg.as_model(given)
+    turned = group["y"].transpose("obs", "draw", "chain")
+    for container in (data, group, group["y"], turned):
+        law = cg.as_model(container)
         assert law.rows == 30
         assert law.values.shape == (30, 100)
         np.testing.assert_array_equal(np.sort(law.values, axis=1), np.sort(rows, axis=1))
-        np.testing.assert_array_equal(law.values, cg.from_draws(given).values)
+        np.testing.assert_array_equal(law.values, cg.from_draws(container).values)
     np.testing.assert_array_equal(cg.as_model(data).values, rows)
     assert cg.adaptive(data, X, Y[0, 0], rng=0).pvalue > 0.001
     assert cg.adaptive(data, X, Y[0, 0] + 3 * X, rng=0).pvalue < 0.05

@@ -1,4 +1,4 @@
-"""Closed forms and the new kinds pass the suite, and the suite finds what is wrong with a wrong law."""
+"""All kinds of laws pass the suite, and the suite finds what is wrong with a wrong law."""
 
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +13,8 @@ from laws.conformance import check_law
 M = cg.models
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(40, 2))
-MEAN, SCALE = X.sum(axis=1), 1 + X[:, 0] ** 2
+MEAN = X.sum(axis=1)
+SCALE = 1 + X[:, 0] ** 2
 LINEAR = 0.5 * X[:, 0] + 0.2
 POSITIVE = np.exp(LINEAR)
 SHARE = 1 / (1 + np.exp(-LINEAR))
@@ -208,7 +209,7 @@ class Careless(WrongLaw):
 
 
 def wrong_model(wrong, law=WrongLaw):
-    """Return a function x → law that gets the caller's own x, as those that work in batches do."""
+    """Return a function x → law that gets the caller's own x, as batched models do."""
     return Model(lambda x: law(x, wrong), batched=True)
 
 

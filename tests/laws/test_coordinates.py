@@ -1,4 +1,4 @@
-"""Coordinates of y: normal scores, marginals, location and scale, and the scores they induce."""
+"""Coordinates of y: normal scores, marginals, location and scale, and their scores."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,18 @@ from scipy import integrate, stats
 import condgof as cg
 from condgof.errors import InputError, NumericalError, ShapeError, UnsupportedModelError
 from condgof.kernels import CovariateKernel, OnColumns
-from condgof.laws._as_model import law_of
-from condgof.laws._families import Normal, NormalMixture, StudentT
-from condgof.laws._law import log_tail_scores, tail_scores
-from condgof.methods._scored import choose_coordinates, coordinates_of
+from condgof.laws import law_of, log_tail_scores, tail_scores
+from condgof.models import Normal, NormalMixture, StudentT
+from condgof.residuals import (
+    ContinuousResiduals,
+    MomentResiduals,
+    ScoreResiduals,
+    SeveralResiduals,
+    residual_class,
+    residuals_of,
+)
 from condgof.sample import Sample
-from condgof.stein._matrix import SteinOperator
+from condgof.stein import SteinOperator
 from own_laws import OfX, model_of
 
 COV = np.array([[2.0, 0.6], [0.6, 1.0]])
@@ -69,7 +75,7 @@ def draw(name, n, seed=0):
 
 
 def coordinates(model, sample, by):
-    return coordinates_of(law_of(model, sample), sample, by)
+    return residuals_of(law_of(model, sample), sample, by)
 
 
 def log_tail(u):
@@ -89,10 +95,14 @@ class TestFarTails:
         u = StudentT(df=df, loc=1.0, scale=2.0).normal_scores(1.0 + 2.0 * FAR)[:, 0]
         np.testing.assert_array_equal(np.sign(u), np.sign(FAR))
         for z, value in zip(FAR, u, strict=True):
+            # The tail beyond z is an integral over t = 1/y, from 0 to 1/z.
             tail, _ = integrate.quad(
-                lambda t: stats.t.pdf(1 / t, df) / t**2 if t else 0.0, 0.0, 1 / max(abs(z), 0.5),
-                epsabs=0.0, epsrel=1e-10,
-            )  # fmt: skip
+                lambda t: stats.t.pdf(1 / t, df) / t**2 if t else 0.0,
+                0.0,
+                1 / max(abs(z), 0.5),
+                epsabs=0.0,
+                epsrel=1e-10,
+            )
             if abs(z) < 0.5:
                 tail = stats.t(df).sf(abs(z))
             assert log_tail(value) == pytest.approx(np.log(tail), rel=1e-8)
@@ -120,10 +130,10 @@ class TestFarTails:
         y = np.stack(np.meshgrid(FAR, FAR), axis=-1).reshape(-1, 2)
         u = PAIR(np.zeros((len(y), 2))).normal_scores(y)
         assert np.isfinite(u).all()
-        marginal, slope, own = PAIR(np.zeros((len(y), 2))).marginals(y)
+        marginal, slope, marginal_score = PAIR(np.zeros((len(y), 2))).marginals(y)
         assert np.isfinite(marginal).all()
         assert (slope > 0).all()
-        assert np.isfinite(own).all()
+        assert np.isfinite(marginal_score).all()
 
     def test_a_weight_of_zero(self):
         model = NormalMixture([1.0, 0.0], [[[0.0, 0.0], [5.0, 5.0]]], 1.0)
@@ -168,7 +178,8 @@ class TestTailScores:
         assert u[2] == pytest.approx(stats.norm.isf(1e-300))
 
     def test_logarithms(self):
-        low, high = stats.norm.logcdf(FAR), stats.norm.logsf(FAR)
+        low = stats.norm.logcdf(FAR)
+        high = stats.norm.logsf(FAR)
         np.testing.assert_allclose(log_tail_scores(low, high), FAR, rtol=1e-9, atol=1e-9)
 
     def test_a_model_with_both_tails_beyond_them(self):
@@ -198,7 +209,7 @@ class TestTailScores:
 class TestRosenblatt:
     @pytest.mark.parametrize("name", MODELS)
     def test_standard_normal_and_independent(self, name):
-        """At fixed seeds, each p-value above 1e-4: of coordinates, of pairs of them, and of x."""
+        """At fixed seeds, p-values of coordinates, of their pairs, and of x exceed 1e-4."""
         model, x, y = draw(name, 4000, seed=3)
         u = model(x).normal_scores(y)
         assert u.shape == y.shape
@@ -208,13 +219,16 @@ class TestRosenblatt:
             for other in range(k + 1, columns.shape[1]):
                 for f in (np.asarray, np.abs):
                     for g in (np.asarray, np.abs):
-                        found = stats.spearmanr(f(columns[:, k]), g(columns[:, other]))
-                        assert found.pvalue > 1e-4
+                        correlation = stats.spearmanr(
+                            f(columns[:, k]), g(columns[:, other])
+                        )
+                        assert correlation.pvalue > 1e-4
 
     @pytest.mark.parametrize("name", ["normal-cov", "mixture-2d"])
     def test_against_integrals_of_the_density(self, name):
         """F(y_1) and F(y_2 | y_1) by Gauss's rule with 240 nodes a dimension."""
-        model, at = MODELS[name][0], np.array([0.3, -0.4])
+        model = MODELS[name][0]
+        at = np.array([0.3, -0.4])
 
         def density(first, second):
             rows = np.stack(np.broadcast_arrays(first, second), axis=-1)
@@ -224,7 +238,8 @@ class TestRosenblatt:
 
         for point in ([-0.5, 0.4], [1.3, -1.0], [2.4, 0.1]):
             u = model(at[None]).normal_scores(np.array([point]))[0]
-            below, whole = nodes(-14.0, point[0]), nodes(-14.0, 14.0)
+            below = nodes(-14.0, point[0])
+            whole = nodes(-14.0, 14.0)
             first = below[1] @ density(below[0][:, None], whole[0]) @ whole[1]
             below = nodes(-14.0, point[1])
             given = (
@@ -261,10 +276,10 @@ def slope_of(f, at, step):
 class TestChainRule:
     @pytest.mark.parametrize("name", [name for name, by in CASES if by == "marginals"])
     def test_marginals(self, name):
-        """u, du/dy and ∂ log f against the marginal CDF, and the score in u against differences."""
+        """u, du/dy and ∂ log f against the marginal CDF; the score in u by differences."""
         model, x, y = draw(name, 40)
-        _u, slope, own = model(x).marginals(y)
-        scores = coordinates(model, Sample.of(x, y), "marginals").scores
+        _u, slope, marginal_score = model(x).marginals(y)
+        scores = coordinates(model, Sample.from_data(x, y), "marginals").scores
         for k in range(y.shape[1]):
             step = 1e-5 * np.eye(y.shape[1])[k]
             moved = slope_of(lambda y, k=k: model(x).marginals(y)[0][:, k], y, step)
@@ -278,7 +293,7 @@ class TestChainRule:
 
             moved = slope_of(lambda y, k=k: log_density(y)[:, k], y, step)
             np.testing.assert_allclose(
-                np.broadcast_to(own, y.shape)[:, k], moved, rtol=1e-5, atol=1e-7
+                np.broadcast_to(marginal_score, y.shape)[:, k], moved, rtol=1e-5, atol=1e-7
             )
 
             def log_induced(y):
@@ -306,18 +321,18 @@ class TestChainRule:
     def test_location_and_scale(self, name):
         model, x, y = draw(name, 30)
         location, scale = model(x).location_scale()
-        seen = coordinates(model, Sample.of(x, y), "mean_std")
+        compared = coordinates(model, Sample.from_data(x, y), "mean_std")
 
         def back(u):
             if scale.ndim == 2:
                 return location + scale * u
             return location + np.einsum("nij,nj->ni", scale, u)
 
-        np.testing.assert_allclose(back(seen.y), y, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(back(compared.u), y, rtol=1e-10, atol=1e-12)
         for k in range(y.shape[1]):
             step = 1e-6 * np.eye(y.shape[1])[k]
-            moved = slope_of(lambda u: model(x).log_prob(back(u)), seen.y, step)
-            np.testing.assert_allclose(seen.scores[:, k], moved, rtol=1e-4, atol=1e-6)
+            moved = slope_of(lambda u: model(x).log_prob(back(u)), compared.u, step)
+            np.testing.assert_allclose(compared.scores[:, k], moved, rtol=1e-4, atol=1e-6)
 
     @pytest.mark.parametrize("name", ["normal-cov", "mixture-2d", "mixture-3d"])
     def test_a_full_covariance_where_the_model_has_one(self, name):
@@ -325,24 +340,27 @@ class TestChainRule:
         n = 20_000
         x = np.broadcast_to([0.3, -0.4], (n, 2))
         y = model(x).sample(np.random.default_rng(0))
-        seen = coordinates(model, Sample.of(x, y, to_test=False), "mean_std")
-        np.testing.assert_allclose(np.cov(seen.y.T), np.eye(d_y), atol=6 / np.sqrt(n))
-        np.testing.assert_allclose(seen.y.mean(axis=0), 0.0, atol=6 / np.sqrt(n))
+        compared = coordinates(model, Sample.from_data(x, y, to_test=False), "mean_std")
+        np.testing.assert_allclose(np.cov(compared.u.T), np.eye(d_y), atol=6 / np.sqrt(n))
+        np.testing.assert_allclose(compared.u.mean(axis=0), 0.0, atol=6 / np.sqrt(n))
 
     def test_location_and_scale_without_a_variance(self):
         model = StudentT(df=1.0, loc=lambda x: x, scale=2.0)
-        x, y = np.array([0.0, 1.0, 2.0]), np.array([4.0, 1.0, 0.0])
-        seen = coordinates(model, Sample.of(x, y), "mean_std")
-        np.testing.assert_allclose(seen.y[:, 0], [2.0, 0.0, -1.0])
+        x = np.array([0.0, 1.0, 2.0])
+        y = np.array([4.0, 1.0, 0.0])
+        compared = coordinates(model, Sample.from_data(x, y), "mean_std")
+        np.testing.assert_allclose(compared.u[:, 0], [2.0, 0.0, -1.0])
 
 
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_stein_kernel_has_mean_zero_in_every_coordinates(name, by):
-    """E h(z, Z) = 0 for each fixed z under the truth, within five standard errors of 12,000 draws."""
+    """E h(z, Z) = 0 for each z under the truth, to five standard errors of 12,000 draws."""
     model, x, y = draw(name, 12_000, seed=11)
-    seen = coordinates(model, Sample.of(x, y), by)
+    compared = coordinates(model, Sample.from_data(x, y), by)
     kernel = CovariateKernel((OnColumns(cg.Gaussian(1.5), (0, 1)),))
-    operator = SteinOperator.of(x, seen.y, seen.scores, kernel, cg.Gaussian(1.0))
+    operator = SteinOperator.from_rows(
+        x, compared.u, compared.scores, kernel, cg.Gaussian(1.0)
+    )
     rows = operator.block(np.arange(10), np.arange(operator.n))[:, 10:]
     error = rows.std(axis=1) / np.sqrt(rows.shape[1])
     assert (np.abs(rows.mean(axis=1)) < 5 * error).all()
@@ -368,19 +386,24 @@ class Located(OfX):
 
 class TestChoice:
     @pytest.mark.parametrize(
-        ("model", "d_y", "by"),
+        ("model", "d_y", "kind"),
         [
-            *((model, d_y, "cdf") for model, d_y in MODELS.values()),
-            (cg.from_score(lambda y, x: -y), 1, "none"),
-            (cg.from_log_prob(lambda y, x: -(y**2)), 1, "none"),
-            (cg.from_scores(np.ones(5)), 1, "none"),
-            (cg.as_model((np.ones(5), np.ones(5))), 1, "cdf"),
-            (model_of(OnlyCdf), 1, "cdf"),
-            (model_of(Located), 3, "mean_std"),
+            *(
+                (model, 1, ContinuousResiduals)
+                for model, d_y in MODELS.values()
+                if d_y == 1
+            ),
+            *((model, d_y, SeveralResiduals) for model, d_y in MODELS.values() if d_y > 1),
+            (cg.from_score(lambda y, x: -y), 1, ScoreResiduals),
+            (cg.from_log_prob(lambda y, x: -(y**2)), 1, ScoreResiduals),
+            (cg.from_scores(np.ones(5)), 1, ScoreResiduals),
+            (cg.as_model((np.ones(5), np.ones(5))), 1, ContinuousResiduals),
+            (model_of(OnlyCdf), 1, ContinuousResiduals),
+            (model_of(Located), 3, MomentResiduals),
         ],
     )
-    def test_the_best_that_a_model_offers(self, model, d_y, by):
-        assert choose_coordinates(model(np.ones((5, 2))), d_y, "auto") == by
+    def test_the_best_that_a_model_offers(self, model, d_y, kind):
+        assert residual_class(model(np.ones((5, 2))), d_y, "auto") is kind
 
     @pytest.mark.parametrize(
         ("model", "standardize", "offered"),
@@ -394,16 +417,16 @@ class TestChoice:
     )
     def test_what_it_does_not_offer(self, model, standardize, offered):
         with pytest.raises(UnsupportedModelError, match=f"It can take: {offered}."):
-            choose_coordinates(model(np.ones(3)), 1, standardize)
+            residual_class(model(np.ones(3)), 1, standardize)
 
     @pytest.mark.parametrize("standardize", ["std", "CDF", None, 3, True, ["cdf"]])
     def test_bad_values(self, standardize):
         with pytest.raises(InputError, match="standardize must be one of 'auto', 'cdf'"):
-            choose_coordinates(OnlyCdf(np.ones(3)), 1, standardize)
+            residual_class(OnlyCdf(np.ones(3)), 1, standardize)
 
 
 class TestErrors:
-    sample = Sample.of([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
+    sample = Sample.from_data([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
 
     def test_a_cdf_is_of_one_column(self):
         law = model_of(OnlyCdf)(np.ones((5, 2)))
@@ -411,7 +434,7 @@ class TestErrors:
             with pytest.raises(
                 UnsupportedModelError, match="CDF for one column of y, and y has 2"
             ):
-                choose_coordinates(law, 2, standardize)
+                residual_class(law, 2, standardize)
 
     def test_a_score_that_is_not_there(self):
         with pytest.raises(
@@ -421,7 +444,7 @@ class TestErrors:
                 r" zheng\."
             ),
         ):
-            coordinates(model_of(OnlyCdf), self.sample, "none")
+            ScoreResiduals.from_law(OnlyCdf(np.ones(3)), self.sample)
 
     @pytest.mark.parametrize("shape", [(-1,), (1, -1)])
     def test_shapes_of_location_and_scale(self, shape):
@@ -460,11 +483,9 @@ class TestErrors:
             def support(self):
                 return np.array(0.0), np.array(np.inf)
 
-        model, sample = (
-            Positive(mean=0.5, std=1.0),
-            Sample.of(np.arange(3.0), np.array([1.0, 2.0, 4.0])),
-        )
+        model = Positive(mean=0.5, std=1.0)
+        sample = Sample.from_data(np.arange(3.0), np.array([1.0, 2.0, 4.0]))
         assert coordinates(model, sample, "cdf").reparametrized is None
         for by in ("none", "mean_std"):
             assert coordinates(model, sample, by).reparametrized == "log(y - low)"
-        np.testing.assert_allclose(coordinates(model, sample, "none").y, np.log(sample.y))
+        np.testing.assert_allclose(coordinates(model, sample, "none").u, np.log(sample.y))

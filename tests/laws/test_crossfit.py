@@ -1,4 +1,4 @@
-"""Out-of-fold laws: who predicts which row, how folds become one law, and the level of a test of it."""
+"""Out-of-fold laws: who predicts which row, how folds become one law, level of a test."""
 
 import subprocess
 import sys
@@ -15,8 +15,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegres
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.laws._crossfit import DiscreteFolds, Folds, join
-from condgof.laws._discrete import Probabilities
+from condgof.laws import DiscreteFolds, Folds, Probabilities, join
 from condgof.models import Model, Normal, NormalMixture
 from laws.conformance import check_law
 
@@ -90,11 +89,13 @@ class TestRows:
         np.testing.assert_array_equal(cg.crossfit(fit, X, Y, rng=0).score(Y), wanted)
 
     def test_nothing_of_the_caller_is_changed(self):
-        x, y = X.copy(), Y.copy()
+        x = X.copy()
+        y = Y.copy()
 
         def fit(x, y):
             model = cg.fits.ols()(x, y)
-            x[:], y[:] = 0.0, 0.0
+            x[:] = 0.0
+            y[:] = 0.0
             return model
 
         cg.crossfit(fit, x, y, rng=0)
@@ -105,7 +106,8 @@ class TestRows:
     def test_containers(self, kind):
         wanted = cg.crossfit(cg.fits.ols(), X, Y, rng=0).score(Y)
         if kind is list:
-            x, y = X.tolist(), Y.tolist()
+            x = X.tolist()
+            y = Y.tolist()
         else:
             x = kind({"a": X[:, 0], "b": X[:, 1]})
             y = pd.Series(Y, name="y") if kind is pd.DataFrame else pl.Series("y", Y)
@@ -113,7 +115,8 @@ class TestRows:
 
     def test_frames_with_an_index_stay_in_order(self):
         index = np.random.default_rng(1).permutation(N)
-        x, y = pd.DataFrame(X, columns=["a", "b"], index=index), pd.Series(Y, index=index)
+        x = pd.DataFrame(X, columns=["a", "b"], index=index)
+        y = pd.Series(Y, index=index)
         law = cg.crossfit(cg.fits.ols(), x, y, rng=0)
         np.testing.assert_allclose(
             law.score(Y), cg.crossfit(cg.fits.ols(), X, Y, rng=0).score(Y)
@@ -308,7 +311,7 @@ class TestClasses:
 
     @pytest.mark.parametrize("numbers", [False, True])
     def test_a_fold_that_misses_a_class(self, numbers):
-        """A class that only one fold holds is unknown to the fit that leaves this fold out."""
+        """A class of one fold alone is unknown to the fit that leaves this fold out."""
         rare = np.flatnonzero(self.LABELS == "c")[:2]
         y = np.where(self.LABELS == "c", "b", self.LABELS)
         y[rare] = "rare"
@@ -480,7 +483,7 @@ class TestErrors:
 
 
 def test_level_of_least_squares():
-    """A line fitted to a line: rejected no more often than it should be (exact binomial bound, 1e-4)."""
+    """A line fitted to a line: rejections within the exact binomial bound at 1e-4."""
     rejected = 0
     for trial in range(100):
         rng = np.random.default_rng([trial, 7])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import gammaln
 
 import condgof as cg
 from condgof.errors import (
@@ -17,10 +18,7 @@ from condgof.errors import (
     SupportError,
     UnsupportedModelError,
 )
-from condgof.laws import _discrete as discrete_module
-from condgof.laws._as_model import as_model
-from condgof.laws._counts import cell_of, cell_probabilities, standardised
-from condgof.laws._discrete import FULL, PLAIN
+from condgof.laws import FULL, PLAIN, cell_of, cell_probabilities, standardised
 from condgof.models import Binomial, NegativeBinomial, Poisson
 from condgof.study import problem
 from laws.conformance import check_law
@@ -43,7 +41,7 @@ MODELS = {
     "negative-binomial-bound": NegativeBinomial(MEAN, 0.2),
     "binomial": Binomial(8, lambda x: 1 / (1 + np.exp(-x[:, 0]))),
     "binomial-bound": Binomial(RNG.integers(0, 12, 40), 0.3),
-    "geometric": as_model(stats.geom(1 / (1 + MEAN))),
+    "geometric": cg.as_model(stats.geom(1 / (1 + MEAN))),
     "from-scipy": cg.from_scipy(lambda x: stats.betabinom(9, 2.0, np.exp(x[:, 0]))),
     "grades": problem("true-grades").p,
 }
@@ -63,14 +61,14 @@ def test_models(name):
 
 
 def test_counts_below_zero():
-    """Skellam, whose quantiles SciPy does not find far in the tails: it is sampled in another way."""
+    """Skellam has a sampler of its own, since SciPy finds no quantiles in far tails."""
     mean = np.full(2000, 3.0)
-    model = as_model(stats.skellam(mean, 2.0))
+    model = cg.as_model(stats.skellam(mean, 2.0))
     y = model.sample(np.random.default_rng(0))[:, 0]
     assert y.min() < 0 < y.max()
     assert abs(y.mean() - 1.0) < 5 * np.sqrt(5.0 / 2000)
     x = np.random.default_rng(1).standard_normal(100)
-    few = as_model(stats.skellam(mean[:100], 2.0))
+    few = cg.as_model(stats.skellam(mean[:100], 2.0))
     assert cg.kcsd(few, x, y[:100], n_boot=50, rng=0).pvalue > 0.01
 
 
@@ -99,10 +97,10 @@ class TestCounts:
         assert (ours(np.zeros(1)).log_prob(np.array([0.5])) == -np.inf).all()
 
     def test_closed_forms_of_scipy(self):
-        assert isinstance(as_model(stats.poisson(MEAN)), Poisson)
-        assert isinstance(as_model(stats.nbinom(3, 0.4)), NegativeBinomial)
-        assert isinstance(as_model(stats.binom(3, 0.4)), Binomial)
-        moved = as_model(stats.poisson(MEAN, loc=2))  # not at 0: SciPy itself
+        assert isinstance(cg.as_model(stats.poisson(MEAN)), Poisson)
+        assert isinstance(cg.as_model(stats.nbinom(3, 0.4)), NegativeBinomial)
+        assert isinstance(cg.as_model(stats.binom(3, 0.4)), Binomial)
+        moved = cg.as_model(stats.poisson(MEAN, loc=2))  # not at 0: SciPy itself
         assert not isinstance(moved, Poisson)
         assert moved.cdf(np.ones(40)).max() == 0
 
@@ -176,10 +174,8 @@ class TestProbabilities:
         P[0, 0] += 0.0  # the caller's stays writeable
 
     def test_two_classes_from_one_column(self):
-        one, two = (
-            cg.probabilities(P[:, 0]),
-            cg.probabilities(np.column_stack([1 - P[:, 0], P[:, 0]])),
-        )
+        one = cg.probabilities(P[:, 0])
+        two = cg.probabilities(np.column_stack([1 - P[:, 0], P[:, 0]]))
         y = RNG.integers(0, 2, 40)
         assert cg.kcsd(one, X, y, rng=0).pvalue == cg.kcsd(two, X, y, rng=0).pvalue
 
@@ -195,9 +191,9 @@ class TestProbabilities:
     def test_labels_are_looked_up(self, classes, labels):
         codes = RNG.integers(0, 3, 40)
         wanted = cg.adaptive(cg.probabilities(P), X, codes, rng=0)
-        found = cg.adaptive(cg.probabilities(P, classes), X, labels[codes], rng=0)
-        assert found.pvalue == wanted.pvalue
-        assert found.statistic == wanted.statistic
+        named = cg.adaptive(cg.probabilities(P, classes), X, labels[codes], rng=0)
+        assert named.pvalue == wanted.pvalue
+        assert named.statistic == wanted.statistic
 
     @pytest.mark.parametrize(
         "make",
@@ -219,11 +215,9 @@ class TestProbabilities:
 
     def test_booleans(self):
         y = RNG.random(40) < 0.5
-        a, b = (
-            cg.kcsd(cg.probabilities(P[:, 0], c), X, y, rng=0)
-            for c in (None, [False, True])
-        )
-        assert a.pvalue == b.pvalue
+        as_numbers = cg.kcsd(cg.probabilities(P[:, 0]), X, y, rng=0)
+        as_booleans = cg.kcsd(cg.probabilities(P[:, 0], [False, True]), X, y, rng=0)
+        assert as_numbers.pvalue == as_booleans.pvalue
 
     def test_missing_text(self):
         y = ["a", "b"] * 20
@@ -304,16 +298,10 @@ class TestProbabilities:
 
     def test_a_model_that_knows_nothing(self):
         y = RNG.integers(0, 3, 40)
-        for null in (
-            "wild",
-            "multinomial",
-        ):  # the log-probability is constant, and says nothing
-            assert (
-                cg.adaptive(
-                    cg.probabilities(np.full((40, 3), 1 / 3)), X, y, rng=0, null=null
-                ).pvalue
-                > 0
-            )
+        # The log-probability is constant: its residuals are 0 in all rows.
+        even = cg.probabilities(np.full((40, 3), 1 / 3))
+        for null in ("wild", "multinomial"):
+            assert cg.adaptive(even, X, y, rng=0, null=null).pvalue > 0
 
     def test_order_brings_moments(self):
         assert not cg.probabilities(P).can("mean_std")
@@ -329,7 +317,7 @@ class TestProbabilities:
     def test_residuals_made_row_by_row_are_the_same(self, monkeypatch):
         y = RNG.integers(0, 3, 40)
         dense = cg.probabilities(P).residuals(y, FULL).values
-        monkeypatch.setattr(discrete_module, "HELD", 0)
+        monkeypatch.setattr("condgof.laws._discrete.HELD", 0)
         lazy = cg.probabilities(P).residuals(y, FULL).values
         assert not isinstance(lazy, np.ndarray)
         rows = np.array([3, 1, 20])
@@ -351,7 +339,7 @@ RATIOS = {
 
 
 class TestRatios:
-    """The difference operator: E[A f] = 0 for every f, by direct summation over the support."""
+    """The difference operator: E[A f] = 0 for every f, summed over the support."""
 
     @pytest.mark.parametrize("name", RATIOS)
     def test_mean_zero(self, name):
@@ -367,10 +355,10 @@ class TestRatios:
                 logs = np.concatenate([[0.0], np.cumsum(np.log(steps))[:-1]])
             p = np.exp(logs - logs.max())
             p /= p.sum()
-            seen = p > 0
-            r = model(at[seen]).residuals(y[seen], PLAIN).values
+            possible = p > 0
+            r = model(at[possible]).residuals(y[possible], PLAIN).values
             size = np.abs(r).sum(axis=1).max()
-            assert np.abs(p[seen] @ r).max() < 1e-11 * size
+            assert np.abs(p[possible] @ r).max() < 1e-11 * size
             # Weights of mean-zero functions are of the model's own width, and bounded.
             width = model(at[:1]).location_scale()[1][0, 0]
             assert size <= 2 * max(1.0, 2 * width) + 1e-9
@@ -383,28 +371,26 @@ class TestRatios:
         p = np.concatenate([[1.0], np.cumprod(steps)])
         p /= p.sum()
         y = np.arange(len(p))
-        seen = model(np.zeros(len(p))).residuals(y, PLAIN)
-        assert np.abs(p @ seen.values).max() < 1e-11 * np.abs(seen.values).max()
+        r = model(np.zeros(len(p))).residuals(y, PLAIN).values
+        assert np.abs(p @ r).max() < 1e-11 * np.abs(r).max()
 
-    def test_the_law_that_y_is_drawn_from(self):
+    @pytest.mark.parametrize("name", ["poisson", "binomial"])
+    def test_the_law_that_y_is_resampled_from(self, name):
         x = np.linspace(-1, 1, 20)
         y = np.arange(20) % 5
-        for name in ("poisson", "binomial"):
-            ratio, law = RATIOS[name]
-            found = cg.from_ratio(ratio)(x).residuals(y, PLAIN)
-            k = np.arange(found.outcomes.probabilities.shape[1])
-            assert (found.outcomes.start == 0).all()
-            np.testing.assert_allclose(
-                found.outcomes.probabilities, law(x[:, None]).pmf(k), atol=1e-8
-            )
-            own = found.outcomes.of(found.outcomes.observed)
-            np.testing.assert_allclose(own, found.values, atol=1e-12)
-            total = np.zeros_like(found.values)
-            for code in k:
-                total += found.outcomes.probabilities[:, [code]] * found.outcomes.of(
-                    np.full(20, code)
-                )
-            assert np.abs(total).max() < 1e-7
+        ratio, law = RATIOS[name]
+        residuals = cg.from_ratio(ratio)(x).residuals(y, PLAIN)
+        outcomes = residuals.outcomes
+        assert (outcomes.start == 0).all()
+        p = outcomes.probabilities
+        k = np.arange(p.shape[1])
+        np.testing.assert_allclose(p, law(x[:, None]).pmf(k), atol=1e-8)
+        observed = outcomes.residuals(outcomes.observed)
+        np.testing.assert_allclose(observed, residuals.values, atol=1e-12)
+        total = np.zeros_like(residuals.values)
+        for code in k:
+            total += p[:, [code]] * outcomes.residuals(np.full(20, code))
+        assert np.abs(total).max() < 1e-7
 
     def test_location_and_scale(self):
         x = np.log(np.array([0.1, 1.0, 10.0, 1e3, 1e6]))
@@ -414,8 +400,6 @@ class TestRatios:
         assert (width[2:, 0] / np.sqrt(np.exp(x[2:])) > 0.8).all()
 
     def test_a_log_probability_is_the_same_model(self):
-        from scipy.special import gammaln
-
         x = RNG.normal(size=60)
         y = RNG.poisson(np.exp(x))
         by_ratio = cg.from_ratio(lambda y, x: np.exp(x) / (y + 1))
@@ -484,7 +468,8 @@ class TestRatios:
 
 @pytest.mark.parametrize(("p", "possible"), [(0.0, 0), (1.0, 10)])
 def test_a_certain_binomial_model_is_refuted_by_any_other_count(p, possible):
-    model, x = Binomial(trials=10, p=p), np.arange(5.0)
+    model = Binomial(trials=10, p=p)
+    x = np.arange(5.0)
     np.testing.assert_array_equal(model(x).numbers(np.full(5, possible)), possible)
     with pytest.raises(SupportError, match="1 of 5 rows, the first in row 2"):
         model(x).numbers(np.where(x == 2, 4, possible))

@@ -19,8 +19,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, ShapeError, UnsupportedModelError
-from condgof.laws._discrete import Probabilities
-from condgof.laws._scipy import ScipyCounts
+from condgof.laws import Probabilities, ScipyCounts
 from condgof.models import (
     Binomial,
     HurdleNegativeBinomial,
@@ -33,13 +32,15 @@ from condgof.models import (
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(0)
-X, NEW = RNG.normal(size=(150, 2)), RNG.normal(size=(24, 2))
+X = RNG.normal(size=(150, 2))
+NEW = RNG.normal(size=(24, 2))
 ETA = X @ [0.6, -0.4]
 COUNTS = RNG.poisson(np.exp(0.5 + ETA))
 BINARY = (RNG.random(150) < 1 / (1 + np.exp(-ETA))).astype(int)
 CLASSES = np.minimum(COUNTS, 2)
 NAMES = np.array(["none", "one", "more"])[CLASSES]
-E, NEW_E = sm.add_constant(X), sm.add_constant(NEW)
+E = sm.add_constant(X)
+NEW_E = sm.add_constant(NEW)
 
 
 class TestSklearn:
@@ -57,11 +58,12 @@ class TestSklearn:
     def test_classifiers(self, make):
         fitted = make()
         check_law(cg.as_model(fitted), NEW, snapshot=lambda: pickle.dumps(fitted))
-        found = cg.as_model(fitted)(NEW)
-        np.testing.assert_allclose(found.values, fitted.predict_proba(NEW))
-        assert [str(c) for c in found.classes.labels] == [
-            str(int(c)) if isinstance(c, np.bool_) else str(c) for c in fitted.classes_
-        ]
+        law = cg.as_model(fitted)(NEW)
+        np.testing.assert_allclose(law.values, fitted.predict_proba(NEW))
+        classes = fitted.classes_
+        if classes.dtype == bool:
+            classes = classes.astype(int)
+        assert [str(c) for c in law.classes.labels] == [str(c) for c in classes]
 
     def test_frames(self):
         frame = pd.DataFrame(X, columns=["a", "b"])
@@ -161,9 +163,9 @@ class TestStatsmodels:
 
     def test_classes_keep_their_order(self):
         results = OrderedModel(CLASSES, X, distr="logit").fit(method="bfgs", disp=0)
-        own = cg.as_model(results)(NEW)
-        assert own.ordered
-        np.testing.assert_allclose(own.values, results.predict(NEW))
+        law = cg.as_model(results)(NEW)
+        assert law.ordered
+        np.testing.assert_allclose(law.values, results.predict(NEW))
         check_law(cg.as_model(results), NEW)
         named = sm.MNLogit(NAMES, E).fit(disp=0)
         assert cg.as_model(named)(NEW_E).classes.names == ("more", "none", "one")
@@ -179,8 +181,8 @@ class TestStatsmodels:
             smf.poisson("y ~ a + b", frame).fit(disp=0),
             smf.glm("y ~ a + b", frame, family=sm.families.Poisson()).fit(),
         ):
-            found = cg.kcsd(results, new, y, kernel_x=cg.Gaussian(1.0), rng=0)
-            assert found.statistic == pytest.approx(wanted.statistic, rel=1e-5)
+            by_formula = cg.kcsd(results, new, y, kernel_x=cg.Gaussian(1.0), rng=0)
+            assert by_formula.statistic == pytest.approx(wanted.statistic, rel=1e-5)
 
     def test_trials_offset_and_exposure(self):
         trials = RNG.integers(1, 9, 150)
@@ -215,20 +217,23 @@ def quietly(model, **options):
 
 
 class TestOtherZeros:
-    """Zero-inflated, hurdle and truncated counts, against statsmodels' own probabilities."""
+    """Zero-inflated, hurdle and truncated counts, against statsmodels' probabilities."""
 
     RNG = np.random.default_rng(1)
     E = sm.add_constant(RNG.normal(size=(600, 2)))
     Y = RNG.poisson(np.exp(E @ [0.8, 0.6, -0.4]) * RNG.gamma(2.0, 0.5, 600))
     Y *= RNG.random(600) > 1 / (1 + np.exp(1 - E[:, 1]))
-    Z, NEW_Z = E[:, :2], NEW_E[:, :2]
+    Z = E[:, :2]
+    NEW_Z = NEW_E[:, :2]
     OFFSET = 0.3 * NEW[:, 0]
 
-    def check(self, results, law, **given):
+    def check(self, results, law, **options):
         values = np.arange(30)
-        theirs = np.asarray(results.predict(NEW_E, which="prob", y_values=values, **given))
-        own = np.column_stack([np.exp(law.log_prob(np.full(24, k))) for k in values])
-        np.testing.assert_allclose(own, theirs, atol=1e-12)
+        theirs = np.asarray(
+            results.predict(NEW_E, which="prob", y_values=values, **options)
+        )
+        ours = np.column_stack([np.exp(law.log_prob(np.full(24, k))) for k in values])
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
         np.testing.assert_allclose(
             law.cdf_grid(values), np.cumsum(theirs, axis=1), atol=1e-10
         )
@@ -364,13 +369,13 @@ class TestSkpro:
         import skpro.distributions as distr
 
         mean = np.exp(0.5 * NEW[:, :1])
-        given = {
+        options = {
             "Poisson": {"mu": mean},
             "NegativeBinomial": {"mu": mean, "alpha": 2.0},
             "Binomial": {"n": 6, "p": 1 / (1 + mean)},
             "Geometric": {"p": 1 / (1 + mean)},
         }[name]
-        dist = getattr(distr, name)(**given)
+        dist = getattr(distr, name)(**options)
         check_law(cg.as_model(dist), NEW, most=150)
         mean, std = cg.as_model(dist)(NEW).mean_std()
         np.testing.assert_allclose(mean, dist.mean())

@@ -1,4 +1,4 @@
-"""Draws, quantiles and intervals: what their laws say, against loops and other libraries."""
+"""Laws of draws, quantiles and intervals, against loops and other libraries."""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +9,18 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputError
-from condgof.laws._draws import RankOutcomes
+from condgof.laws import RankOutcomes
 
 RNG = np.random.default_rng(0)
-N, M = 60, 19
+N = 60
+M = 19
 X = RNG.normal(size=N)
 DRAWS = X[:, None] + RNG.normal(size=(N, M))
 Y = X + RNG.normal(size=N)
 
 
 def test_ranks_by_hand():
-    """u = (r + V)/(m + 1): the place of y among its draws, with V between 0 and 1 of the row."""
+    """u = (r + V)/(m + 1): r draws are below y, and V is between 0 and 1."""
     u = cg.from_draws(DRAWS).pit(Y)
     for i in range(N):
         rank = sum(draw < Y[i] for draw in DRAWS[i])
@@ -27,7 +28,7 @@ def test_ranks_by_hand():
 
 
 def test_the_rank_of_one_of_m_plus_one_equal_chances_is_uniform():
-    """Over all m + 1 candidates as y, the places tile (0, 1) with V of the row: exactly, for any m."""
+    """With each of the m + 1 candidates as y, the places tile (0, 1) exactly, for any m."""
     candidates = np.concatenate([Y[:, None], DRAWS], axis=1)
     places = []
     for k in range(M + 1):
@@ -70,21 +71,26 @@ def test_step_cdf_quantiles_moments_and_sampler():
     ("draws", "y"), [("f8", "f8"), ("f4", "f8"), ("f8", "f4"), ("f4", "f4")]
 )
 def test_single_precision_keeps_ties(draws, y):
-    """0.1 in single precision is not 0.1: ties of rounded data would all fall to one side."""
+    """0.1 in single precision is not 0.1: ties of rounded data would fall to one side."""
     rng = np.random.default_rng(0)
-    values, seen = (np.round(rng.exponential(0.3, shape), 1) for shape in ((300, 99), 300))
-    law = cg.from_draws(values.astype(draws))
-    np.testing.assert_array_equal(law.pit(seen.astype(y)), cg.from_draws(values).pit(seen))
-    table = np.sort(values[:, :3], axis=1)
-    quantiles = cg.from_quantiles(table.astype(draws), [0.2, 0.5, 0.9]).codes(
-        seen.astype(y)
-    )
-    np.testing.assert_array_equal(
-        quantiles, cg.from_quantiles(table, [0.2, 0.5, 0.9]).codes(seen)
-    )
-    ends = cg.from_intervals(table[:, 0].astype(draws), table[:, 2].astype(draws), 0.7)
-    inside = (table[:, 0] <= seen) & (seen <= table[:, 2])
-    np.testing.assert_array_equal(ends.codes(seen.astype(y)) == 0, inside)
+    exact = np.round(rng.exponential(0.3, (300, 99)), 1)
+    exact_y = np.round(rng.exponential(0.3, 300), 1)
+    rough = exact.astype(draws)
+    rough_y = exact_y.astype(y)
+
+    wanted = cg.from_draws(exact).pit(exact_y)
+    np.testing.assert_array_equal(cg.from_draws(rough).pit(rough_y), wanted)
+
+    levels = [0.2, 0.5, 0.9]
+    table = np.sort(exact[:, :3], axis=1)
+    rough_table = table.astype(draws)
+    wanted = cg.from_quantiles(table, levels).codes(exact_y)
+    codes = cg.from_quantiles(rough_table, levels).codes(rough_y)
+    np.testing.assert_array_equal(codes, wanted)
+
+    intervals = cg.from_intervals(rough_table[:, 0], rough_table[:, 2], 0.7)
+    inside = (table[:, 0] <= exact_y) & (exact_y <= table[:, 2])
+    np.testing.assert_array_equal(intervals.codes(rough_y) == 0, inside)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +152,8 @@ def test_arviz_agrees_on_the_share_of_draws():
 
 def test_features_of_ranks_have_mean_0_over_the_candidates():
     candidates = np.round(RNG.normal(size=(7, 6, 3)), 1)  # with ties
-    outcomes = RankOutcomes.ranked(candidates)
-    every = np.stack([outcomes.of(np.full(7, k)) for k in range(6)])
+    outcomes = RankOutcomes.from_candidates(candidates)
+    every = np.stack([outcomes.residuals(np.full(7, k)) for k in range(6)])
     np.testing.assert_allclose(every.mean(axis=0), 0.0, atol=1e-12)
     assert every.any()
 
@@ -156,10 +162,9 @@ def test_several_columns_whatever_their_order_among_the_draws():
     """Nothing depends on the order of the draws, nor on the units of a column."""
     draws = RNG.normal(size=(N, 12, 2)) + X[:, None, None]
     y = RNG.normal(size=(N, 2)) + X[:, None]
+    units = np.array([1.0, 8.0])
     plain = cg.kcsd(cg.from_draws(draws), X, y, rng=0, n_boot=9)
-    other = cg.kcsd(
-        cg.from_draws(draws[:, ::-1] * [1.0, 8.0]), X, y * [1.0, 8.0], rng=0, n_boot=9
-    )
+    other = cg.kcsd(cg.from_draws(draws[:, ::-1] * units), X, y * units, rng=0, n_boot=9)
     assert plain.statistic == pytest.approx(other.statistic, rel=1e-9)
 
 
@@ -188,8 +193,12 @@ def test_cells_between_quantiles(seed, count):
     law = cg.from_quantiles(table, levels)
     codes = law.codes(y)
     for i in range(8):
-        low, high = (table[i] < y[i]).sum(), (table[i] <= y[i]).sum()
-        assert codes[i] == low if high <= low + 1 else low <= codes[i] < high
+        first = (table[i] < y[i]).sum()
+        end = (table[i] <= y[i]).sum()
+        if end <= first + 1:
+            assert codes[i] == first
+        else:  # y equals several quantiles
+            assert first <= codes[i] < end
     assert law.shares.sum() == pytest.approx(1.0)
     np.testing.assert_array_equal(
         law.take(np.array([3, 3])).codes(y[[3, 3]]), codes[[3, 3]]
@@ -199,11 +208,11 @@ def test_cells_between_quantiles(seed, count):
 def test_an_atom_is_spread_over_the_cells_that_end_there():
     """Zero-inflated y with quantiles 0, 0, 0, …: the cells come as often as they should."""
     rng = np.random.default_rng(0)
-    n, levels = 20_000, np.arange(1, 10) / 10
+    n = 20_000
+    levels = np.arange(1, 10) / 10
     y = np.where(rng.random(n) < 0.3, 0.0, rng.exponential(size=n))
-    table = np.tile(
-        np.maximum(-np.log((1 - levels) / 0.7), 0.0), (n, 1)
-    )  # 0 up to the level 0.3
+    quantiles = np.maximum(-np.log((1 - levels) / 0.7), 0.0)  # 0 up to the level 0.3
+    table = np.tile(quantiles, (n, 1))
     counts = np.bincount(cg.from_quantiles(table, levels).codes(y), minlength=10)
     assert stats.chisquare(counts, np.full(10, n / 10)).pvalue > 1e-4
 
@@ -219,7 +228,7 @@ def test_intervals_count_their_ends():
     )
 
 
-def test_conformal_intervals_of_mapie_are_told_where_they_fail():
+def test_where_conformal_intervals_of_mapie_fail():
     from mapie.regression import SplitConformalRegressor
     from sklearn.linear_model import LinearRegression
 
@@ -229,13 +238,13 @@ def test_conformal_intervals_of_mapie_are_told_where_they_fail():
         x = rng.uniform(0, 3, (n, 1))
         return x, x[:, 0] + (0.2 + 0.5 * x[:, 0]) * rng.normal(size=n)
 
-    (x, y), (x_new, y_new) = draw(2000), draw(800)
+    x, y = draw(2000)
+    x_new, y_new = draw(800)
     mapie = SplitConformalRegressor(LinearRegression(), confidence_level=0.9, prefit=False)
     mapie.fit(x[:1000], y[:1000]).conformalize(x[1000:], y[1000:])
     _, ends = mapie.predict_interval(x_new)
-    report = cg.check(
-        cg.from_intervals(ends[:, 0, 0], ends[:, 1, 0], 0.9), x_new, y_new, rng=1
-    )
+    law = cg.from_intervals(ends[:, 0, 0], ends[:, 1, 0], 0.9)
+    report = cg.check(law, x_new, y_new, rng=1)
     assert report.result.reject(0.01)
     under = [one for one in report.slices if one.findings[0].estimate < 0.87]
     assert under

@@ -1,4 +1,4 @@
-"""Closed-form families: each passes the suite, agrees with SciPy, and keeps its digits in the tails."""
+"""Closed-form families: each passes the suite, agrees with SciPy, and has exact tails."""
 
 import numpy as np
 import pytest

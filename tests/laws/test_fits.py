@@ -34,7 +34,8 @@ def mixed(x, rows=slice(None)):
 
 def test_ols_is_that_of_statsmodels(sample):
     x, y = sample
-    model, theirs = cg.fits.ols()(x, y), sm.OLS(y, sm.add_constant(x)).fit()
+    model = cg.fits.ols()(x, y)
+    theirs = sm.OLS(y, sm.add_constant(x)).fit()
     np.testing.assert_allclose(model.coefficients[:, 0], theirs.params)
     np.testing.assert_allclose(model.covariance, theirs.scale)
     mean, std = model(x).mean_std()
@@ -60,7 +61,8 @@ def test_levels_become_indicators(sample, frame):
 def test_levels_are_matched_by_name(sample):
     x, y = sample
     model = cg.fits.ols()(mixed(x), y)
-    whole, part = model(mixed(x)).mean_std()[0], model(mixed(x, [2, 5, 8])).mean_std()[0]
+    whole = model(mixed(x)).mean_std()[0]
+    part = model(mixed(x, [2, 5, 8])).mean_std()[0]
     np.testing.assert_allclose(
         part, whole[[2, 5, 8]]
     )  # blue alone: its level is not the first here
@@ -113,7 +115,8 @@ def test_the_heteroscedastic_fit_is_at_the_maximum(sample):
 def test_units_of_y_and_of_x_do_not_matter(sample):
     x, y = sample
     for fit in (cg.fits.ols(), cg.fits.heteroscedastic()):
-        one, other = fit(x, y), fit(1e4 * x + 7.0, 1e-5 * y)
+        one = fit(x, y)
+        other = fit(1e4 * x + 7.0, 1e-5 * y)
         mean, std = one(x).mean_std()
         mean_other, std_other = other(1e4 * x + 7.0).mean_std()
         np.testing.assert_allclose(mean_other, 1e-5 * mean, rtol=1e-4, atol=1e-9)
@@ -183,7 +186,8 @@ def test_the_estimator_is_never_changed(sample):
     x, y = sample
     estimator = LinearRegression()
     fit = cg.fits.sklearn(estimator)
-    one, two = fit(x, y), fit(x, -y)
+    one = fit(x, y)
+    two = fit(x, -y)
     assert not hasattr(estimator, "coef_")
     np.testing.assert_allclose(one.regressor.coef_, -two.regressor.coef_)
 

@@ -14,8 +14,7 @@ from condgof.errors import (
     NonFiniteError,
     ShapeError,
 )
-from condgof.laws._functions import call_density, differentiate
-from condgof.laws._library import named_method
+from condgof.laws import call_density, differentiate, named_method
 
 X = np.linspace(-2, 2, 40)
 Y = np.sin(X) + 0.3 * np.cos(17 * X)
@@ -123,15 +122,15 @@ def test_scores_need_no_sample_that_could_be_tested():
 
 
 def test_models_get_x_and_y_in_the_users_shape():
-    seen = []
+    shapes = []
 
     def score(y, x):
-        seen.append((np.shape(y), np.shape(x)))
+        shapes.append((np.shape(y), np.shape(x)))
         return -np.asarray(y)
 
     cg.scores(cg.from_score(score), X, Y)
     cg.scores(cg.from_score(score), X[:, None], Y[:, None])
-    assert seen == [((40,), (40,)), ((40, 1), (40, 1))]
+    assert shapes == [((40,), (40,)), ((40, 1), (40, 1))]
 
 
 @pytest.mark.parametrize("shape", [(40, 40), (1, 40), (40, 2), (39,), ()])

@@ -138,7 +138,7 @@ class TestOneRowOrMany:
         np.testing.assert_allclose(
             model(X).score(X[:, 1])[:, 0], X[:, 0] - X[:, 1], rtol=1e-4, atol=1e-6
         )
-        return model.make.takes_rows(X[:, 1], X)
+        return model.make.takes_one_row(X[:, 1], X)
 
     def test_told_by_trying(self):
         assert self.check(lambda y, x: -0.5 * (y - x[:, 0]) ** 2) is False
@@ -214,7 +214,8 @@ def test_flowjax():
 
 
 def test_flowjax_other_than_flows():
-    x, y = X[:, :1], X[:, 1]
+    x = X[:, :1]
+    y = X[:, 1]
     plain = cg.as_model(flowjax.distributions.Normal(jnp.zeros(1), 2.0))
     np.testing.assert_allclose(plain(x).score(y)[:, 0], -y / 4, rtol=1e-5)
     np.testing.assert_allclose(plain(x).normal_scores(y)[:, 0], y / 2, rtol=1e-5)
@@ -228,7 +229,8 @@ def test_flowjax_other_than_flows():
 def test_single_precision_against_a_closed_form():
     """Scores in single precision are within 1e-5 of their size."""
     y = X[:, 1]
-    loc, scale = X[:, 0], 0.3 + np.logaddexp(0, X[:, 0])
+    loc = X[:, 0]
+    scale = 0.3 + np.logaddexp(0, X[:, 0])
     truth = cg.models.StudentT(df=4.0, loc=lambda x: loc, scale=lambda x: scale)(X).score(y)
     for model in (
         cg.from_jax(lambda x: dist.StudentT(4.0, x[:, 0], width(x))),

@@ -1,4 +1,4 @@
-"""Laws that hold for any data."""
+"""Properties of Stein kernels and tests that hold for any data."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import condgof as cg
 from condgof.engine import Threads
 from condgof.kernels import CovariateKernel, FiniteLocations, OnColumns
-from condgof.null._bootstrap import sign_weights
+from condgof.null import sign_weights
 from condgof.sample import Seed
-from condgof.stein._matrix import SteinOperator, sweep
+from condgof.stein import SteinOperator, sweep
 
 SMOOTH = [cg.Gaussian, cg.IMQ, cg.Matern52]
 COVARIATE = [*SMOOTH, cg.Matern12]
@@ -19,15 +19,15 @@ COVARIATE = [*SMOOTH, cg.Matern12]
 @st.composite
 def samples(draw):
     n = draw(st.integers(3, 40))
-    d_x, d_y = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    d_x = draw(st.integers(1, 3))
+    d_y = draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    x, y, s = (
-        rng.normal(size=(n, d_x)),
-        rng.normal(size=(n, d_y)),
-        rng.normal(size=(n, d_y)),
-    )
+    x = rng.normal(size=(n, d_x))
+    y = rng.normal(size=(n, d_y))
+    s = rng.normal(size=(n, d_y))
     if draw(st.booleans()):  # ties, as in real data
-        x, y = np.round(x, 1), np.round(y, 1)
+        x = np.round(x, 1)
+        y = np.round(y, 1)
         x[0] += 1.0
         y[0] += 1.0
     heavy = draw(st.sampled_from([1.0, 30.0]))
@@ -42,7 +42,7 @@ def operators(draw):
     kernel_x = CovariateKernel((OnColumns(factor, tuple(range(x.shape[1]))),))
     if draw(st.booleans()):
         kernel_x = FiniteLocations(kernel_x, x[: draw(st.integers(1, 3))])
-    return SteinOperator.of(x, y, s, kernel_x, kernel_y)
+    return SteinOperator.from_rows(x, y, s, kernel_x, kernel_y)
 
 
 def dense(operator):
@@ -83,7 +83,7 @@ def test_the_order_of_the_rows_does_not_matter(sample, random):
 
 @given(samples(), st.floats(-100, 100), st.floats(0.01, 100))
 def test_units_do_not_matter_with_median_bandwidths(sample, shift, scale):
-    """Scores in other units of y are divided by the unit, and the statistic by its square."""
+    """In other units of y, scores are divided by the unit, the statistic by its square."""
     x, y, s = sample
     plain = cg.kcsd(cg.from_scores(s), x, y, n_boot=30, rng=0)
     other = cg.kcsd(
@@ -102,17 +102,12 @@ def test_witness_is_never_negative_and_fscd_is_its_mean(sample):
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.IMQ(1.0)}
     values = cg.witness(cg.from_scores(s), x, y, at=x, **kernels)
     assert (values >= 0).all()
-    n, v = len(x), x[:3]
+    n = len(x)
+    v = x[:3]
     result = cg.fscd(cg.from_scores(s), x, y, locations=v, n_boot=1, rng=0, **kernels)
-    operator = SteinOperator.of(
-        x,
-        y,
-        s,
-        FiniteLocations(
-            CovariateKernel((OnColumns(cg.Gaussian(1.0), tuple(range(x.shape[1]))),)), v
-        ),
-        cg.IMQ(1.0),
-    )
+    columns = tuple(range(x.shape[1]))
+    kernel_x = CovariateKernel((OnColumns(cg.Gaussian(1.0), columns),))
+    operator = SteinOperator.from_rows(x, y, s, FiniteLocations(kernel_x, v), cg.IMQ(1.0))
     whole = result.statistic * (n - 1) + operator.diag().sum() / y.shape[1]
     assert whole == pytest.approx(n**2 * values[:3].mean(), rel=1e-8, abs=1e-9)
 
@@ -131,12 +126,13 @@ TRUTHS = {
 @pytest.mark.parametrize("make", SMOOTH)
 def test_stein_kernel_has_mean_zero_under_the_truth(name, make):
     """E h(z, Z) = 0 for each fixed z, within five standard errors of 40,000 draws."""
-    truth, n = TRUTHS[name], 40_000
+    truth = TRUTHS[name]
+    n = 40_000
     rng = np.random.default_rng(11)
     x = rng.normal(size=(n, 1))
     y = truth(x).sample(rng)
     kernel = CovariateKernel((OnColumns(cg.Gaussian(1.0), (0,)),))
-    operator = SteinOperator.of(x, y, truth(x).score(y), kernel, make(1.0))
+    operator = SteinOperator.from_rows(x, y, truth(x).score(y), kernel, make(1.0))
     rows = operator.block(np.arange(12), np.arange(operator.n))[:, 12:]
     error = rows.std(axis=1) / np.sqrt(rows.shape[1])
     assert (np.abs(rows.mean(axis=1)) < 5 * error).all()

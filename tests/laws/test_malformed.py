@@ -1,4 +1,4 @@
-"""Malformed predictions: each gets one clear error that says what was wrong, got and to be done."""
+"""Malformed predictions: one clear error says what is wrong, and what to do."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 
 import condgof as cg
 from condgof.errors import CondgofError
-from condgof.laws._as_model import FAMILIES
+from condgof.laws import FAMILIES
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -15,7 +15,8 @@ Y = X + RNG.normal(size=N)
 DRAWS = X[:, None] + RNG.normal(size=(N, 19))
 LEVELS = [0.1, 0.5, 0.9]
 Q = X[:, None] + np.array([-1.3, 0.0, 1.3])
-LOW, HIGH = X - 1.6, X + 1.6
+LOW = X - 1.6
+HIGH = X + 1.6
 U = RNG.random(N)
 P = np.full((N, 4), 0.25)
 EDGES = [-9.0, -1.0, 0.0, 1.0, 9.0]

@@ -83,7 +83,8 @@ def test_density_integrates_to_one(model):
         y = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
         cell = 0.2**2
     else:
-        y, cell = np.linspace(-2000, 2000, 800_001)[:, None], 0.005
+        y = np.linspace(-2000, 2000, 800_001)[:, None]
+        cell = 0.005
     x = np.broadcast_to([0.3, -0.4], (len(y), 2))
     tails = 2e-3 if isinstance(model, StudentT) else 1e-6
     assert np.exp(model(x).log_prob(y)).sum() * cell == pytest.approx(1.0, abs=tails)
@@ -122,7 +123,8 @@ def test_a_weight_of_zero_is_a_component_that_is_not_there():
 
 
 def test_bad_parameters(rng):
-    x, y = rng.normal(size=(4, 2)), rng.normal(size=4)
+    x = rng.normal(size=(4, 2))
+    y = rng.normal(size=4)
     with pytest.raises(InputError, match="exactly one of"):
         Normal(mean=0.0)
     with pytest.raises(InputError, match="exactly one of"):
@@ -160,7 +162,8 @@ def test_bad_parameters(rng):
 
 
 def test_bound_models_take_their_rows(rng):
-    mean, std = rng.normal(size=6), rng.uniform(1, 2, 6)
+    mean = rng.normal(size=6)
+    std = rng.uniform(1, 2, 6)
     y = rng.normal(size=6)
     for model in (cg.normal(mean=mean, std=std), cg.as_model((mean, std))):
         assert model.rows == 6
@@ -168,7 +171,8 @@ def test_bound_models_take_their_rows(rng):
         assert model.take(rows).rows == 2
         np.testing.assert_array_equal(model.take(rows).score(y[rows]), model.score(y)[rows])
         np.testing.assert_allclose(model.score(y)[:, 0], (mean - y) / std**2)
-    scores, y = cg.from_scores(rng.normal(size=(6, 2))), rng.normal(size=(6, 2))
+    scores = cg.from_scores(rng.normal(size=(6, 2)))
+    y = rng.normal(size=(6, 2))
     np.testing.assert_array_equal(scores.take(rows).score(y[rows]), scores.score(y)[rows])
     cov = cg.normal(mean=np.zeros((6, 2)), cov=np.broadcast_to(COV, (6, 2, 2)))
     assert cov.take(rows).rows == 2

@@ -32,7 +32,8 @@ from condgof.errors import InputError, UnsupportedModelError
 from laws.conformance import check_law
 
 RNG = np.random.default_rng(0)
-X, NEW = RNG.normal(size=(120, 2)), RNG.normal(size=(40, 2))
+X = RNG.normal(size=(120, 2))
+NEW = RNG.normal(size=(40, 2))
 Y = X[:, 0] + 0.5 * RNG.standard_normal(120)
 POSITIVE = RNG.gamma(3.0, np.exp(0.3 * X[:, 0]))
 FAMILIES = {

@@ -7,7 +7,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import ShapeError, UnsupportedModelError
-from condgof.laws._known import Histograms
+from condgof.laws import Histograms
 from condgof.models import Gamma, Normal, NormalMixture
 from laws.conformance import check_law
 
@@ -88,20 +88,22 @@ def test_what_qp_interpolates_has_no_score():
 
 
 class Ensemble:
-    """As much of an ensemble as is read, with normal distributions that it calls interpolated."""
+    """As much of an ensemble as is read: normal distributions, called interpolated."""
 
     def __init__(self, loc):
-        self.loc, self.npdf = loc, len(loc)
+        self.loc = loc
+        self.npdf = len(loc)
         self.gen_class = type("interp_gen", (), {})
-        self.frozen, self.metadata, self.objdata = None, {}, {}
+        self.frozen = None
+        self.metadata = {}
+        self.objdata = {}
 
     def __getitem__(self, rows):
         return Ensemble(self.loc[rows])
 
     def _ask(self, name, values):
-        return getattr(stats.norm(self.loc if self.npdf > 1 else self.loc[0], 1.0), name)(
-            values
-        )
+        loc = self.loc if self.npdf > 1 else self.loc[0]
+        return getattr(stats.norm(loc, 1.0), name)(values)
 
     def cdf(self, values):
         return self._ask("cdf", values)

@@ -10,11 +10,14 @@ from scipy import special, stats
 
 import condgof as cg
 from condgof.errors import NumericalError
-from condgof.laws._law import TINY, tail_scores
-from condgof.laws._quadrature import BLOCK, Integrated, integrate
+from condgof.laws import TINY, Integrated, integrate, tail_scores
 from laws.conformance import check_law
 
-LINE, POSITIVE, UNIT = (-np.inf, np.inf), (0.0, np.inf), (0.0, 1.0)
+LINE = (-np.inf, np.inf)
+POSITIVE = (0.0, np.inf)
+UNIT = (0.0, 1.0)
+#: Rows that are integrated at a time.
+BLOCK = 8192
 #: No density may cost more calls than this; smooth ones stay below a third of it.
 MOST = 1500
 
@@ -27,11 +30,15 @@ class Counted:
     """A function that counts its calls, and remembers between which values they were."""
 
     def __init__(self, function):
-        self.function, self.calls, self.low, self.high = function, 0, np.inf, -np.inf
+        self.function = function
+        self.calls = 0
+        self.low = np.inf
+        self.high = -np.inf
 
     def __call__(self, y):
         self.calls += 1
-        self.low, self.high = min(self.low, y.min()), max(self.high, y.max())
+        self.low = min(self.low, y.min())
+        self.high = max(self.high, y.max())
         return self.function(y)
 
 
@@ -49,7 +56,8 @@ def check(density, y, support, expected, *, within=1e-6, most=MOST // 3):
     assert function.calls <= most
     assert support[0] < function.low
     assert function.high < support[1]
-    z, usual = tails.normal_scores(), np.abs(expected) < 7.0
+    z = tails.normal_scores()
+    usual = np.abs(expected) < 7.0
     np.testing.assert_allclose(z[usual], expected[usual], atol=within)
     assert (np.abs(z[~usual]) > 6.9).all()
     assert np.isfinite(z).all()
@@ -121,9 +129,10 @@ def test_two_modes(apart):
 
 
 def test_modes_with_nothing_between_them_are_found_through_other_rows():
-    """exp underflows, so that log g is −∞ between them and says nothing of the other mode."""
+    """exp underflows: between modes log g is −∞, and gives no hint of the other one."""
     y = np.random.default_rng(4).normal(size=200) + 300.0 * (np.arange(200) % 3 == 0)
-    weights, means = np.array([0.6, 0.4]), np.array([0.0, 300.0])
+    weights = np.array([0.6, 0.4])
+    means = np.array([0.0, 300.0])
 
     def density(y):
         return np.log(np.exp(-0.5 * (y[:, None] - means) ** 2) @ weights)
@@ -152,10 +161,12 @@ def test_kinks_jumps_and_poles(dist, support):
 def test_rows_of_very_different_widths():
     rng = np.random.default_rng(6)
     x = rng.uniform(-3, 3, 300)
-    mean, std = np.sin(3 * x), np.exp(4 * x)
+    mean = np.sin(3 * x)
+    std = np.exp(4 * x)
     y = mean + std * rng.normal(size=300)
     check(lambda y: -0.5 * ((y - mean) / std) ** 2, y, LINE, (y - mean) / std)
-    a, b = np.exp(2 * x), np.exp(3 * x)
+    a = np.exp(2 * x)
+    b = np.exp(3 * x)
     y = np.maximum(rng.gamma(a) * b, 1e-300)
     expected = truth(special.gammainc(a, y / b), special.gammaincc(a, y / b))
     check(lambda y: (a - 1) * np.log(y) - y / b, y, POSITIVE, expected)
@@ -199,8 +210,9 @@ def test_a_y_on_the_bound_has_a_finite_score():
     st.floats(-50, 50),
 )
 def test_mixtures(seed, components, spread, scale, constant):
-    """Of components up to five widths apart, in any unit, with any constant; or it says it failed."""
-    rng, unit = np.random.default_rng(seed), 10.0**scale
+    """Components up to five widths apart, in any unit, are integrated or have failed."""
+    rng = np.random.default_rng(seed)
+    unit = 10.0**scale
     means = unit * 10.0**spread * rng.normal(size=components)
     stds = unit * np.exp(rng.uniform(-1.5, 1.5, components))
     weights = rng.dirichlet(np.ones(components))
@@ -227,14 +239,18 @@ def test_mixtures(seed, components, spread, scale, constant):
 @settings(max_examples=30, deadline=None)
 @given(st.floats(-2, 4), st.floats(-5, 5), st.floats(0.1, 10), st.integers(0, 2**32 - 1))
 def test_powers_of_gammas(shape, scale, power, seed):
-    a, b = 10.0**shape, 10.0**scale
+    a = 10.0**shape
+    b = 10.0**scale
     g = np.random.default_rng(seed).gamma(a, size=30)
     g = g[(g > 1e-30) & (g < 1e30)]
     y = b * g**power
     if len(y):
         expected = truth(special.gammainc(a, g), special.gammaincc(a, g))
-        check(lambda y: (a / power - 1) * np.log(y) - (y / b) ** (1 / power), y, POSITIVE, expected,
-              within=1e-5, most=MOST)  # fmt: skip
+
+        def density(y):
+            return (a / power - 1) * np.log(y) - (y / b) ** (1 / power)
+
+        check(density, y, POSITIVE, expected, within=1e-5, most=MOST)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +265,7 @@ def test_powers_of_gammas(shape, scale, power, seed):
         lambda y: 3 * np.cos(100 * y) - y**2 / 2,
     ],
 )
-def test_what_cannot_be_integrated_is_said_to_have_failed(density):
+def test_what_cannot_be_integrated_has_failed(density):
     function = Counted(density)
     tails = integrate(function, np.random.default_rng(9).normal(size=40), LINE)
     assert tails.failed.all()
@@ -280,7 +296,8 @@ def test_parts_of_a_sample_get_what_the_whole_gets():
     def tails(rows):
         return integrate(lambda y: (a[rows] - 1) * np.log(y) - y, y[rows], POSITIVE)
 
-    whole, rows = tails(np.arange(200)), rng.permutation(200)[:50]
+    whole = tails(np.arange(200))
+    rows = rng.permutation(200)[:50]
     np.testing.assert_allclose(
         tails(rows).normal_scores(), whole.normal_scores()[rows], atol=1e-11
     )
@@ -290,7 +307,7 @@ class TestLaw:
     X = np.linspace(-2, 2, 40)
     Y = X + stats.norm.ppf((np.arange(40) * 7 % 40 + 0.5) / 40)
 
-    def test_it_is_told_y_and_offers_normal_scores(self):
+    def test_prepared_for_y_it_offers_normal_scores(self):
         law = cg.from_log_prob(normal_density)(self.X)
         assert not law.can("normal_scores")
         faced = law.facing(self.Y)
@@ -438,7 +455,7 @@ class TestLaw:
         assert one.pvalue == two.pvalue
         assert one.statistic == pytest.approx(two.statistic, abs=1e-5)
 
-    def test_it_pickles_with_what_it_found(self):
+    def test_it_pickles_with_its_tails(self):
         law = cg.from_log_prob(normal_density)(self.X).facing(self.Y)
         z = law.normal_scores(self.Y)
         np.testing.assert_array_equal(
@@ -449,7 +466,8 @@ class TestLaw:
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_other_libraries(backend):
     pytest.importorskip(backend)
-    x, y = TestLaw.X, TestLaw.Y
+    x = TestLaw.X
+    y = TestLaw.Y
     law = cg.from_log_prob(normal_density, backend=backend)(x).facing(y)
     assert law.can("normal_scores")
     np.testing.assert_allclose(law.normal_scores(y)[:, 0], y - x, atol=1e-5)

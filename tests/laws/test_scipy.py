@@ -69,7 +69,8 @@ def test_bound_to_rows(name):
 @pytest.mark.parametrize("name", ["gamma", "pareto", "beta"])
 def test_a_function_of_x(name):
     make, _ = FROZEN[name]
-    bound, model = cg.as_model(make(A)), cg.from_scipy(lambda x: make(x))
+    bound = cg.as_model(make(A))
+    model = cg.from_scipy(lambda x: make(x))
     assert model.rows is None
     check_law(model, X, needs=("score", "cdf", "sample"), same=1e-7)
     y = model(X).sample(np.random.default_rng(0))

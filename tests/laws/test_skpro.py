@@ -282,14 +282,15 @@ def test_what_is_refused():
 
 
 def test_a_density_known_by_its_cdf_alone():
-    """A transformed distribution: adaptive takes its CDF, the others say that there is no density."""
+    """A transformed distribution: adaptive takes its CDF, the others refuse it."""
 
     def transformed(x, k):
         return distr.TransformedDistribution(
             distr.Normal(x[:, :1], 0.5, **k), np.exp, inverse_transform=np.log, **k
         )
 
-    regressor, y = given(transformed), np.exp(NEW_Y)
+    regressor = given(transformed)
+    y = np.exp(NEW_Y)
     assert cg.adaptive(regressor, NEW, y, rng=0).pvalue > 0.01
     with pytest.raises((UnsupportedModelError, DerivativeError), match="no exact pdf"):
         cg.kcsd(regressor, NEW, y, rng=0)

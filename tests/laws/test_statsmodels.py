@@ -34,9 +34,11 @@ def data(n, seed=0):
     return frame
 
 
-FRAME, NEW = data(120), data(50, seed=1)
+FRAME = data(120)
+NEW = data(50, seed=1)
 EXOG, NEW_EXOG = (sm.add_constant(f[["a", "b"]].to_numpy()) for f in (FRAME, NEW))
-Y, NEW_Y = FRAME["y"].to_numpy(), NEW["y"].to_numpy()
+Y = FRAME["y"].to_numpy()
+NEW_Y = NEW["y"].to_numpy()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -142,7 +144,8 @@ class TestWeights:
             cg.as_model(results)
 
     def test_wls_with_equal_weights_is_ols(self):
-        wls, ols = sm.WLS(Y, EXOG).fit(), sm.OLS(Y, EXOG).fit()
+        wls = sm.WLS(Y, EXOG).fit()
+        ols = sm.OLS(Y, EXOG).fit()
         np.testing.assert_allclose(
             cg.scores(wls, NEW_EXOG, NEW_Y), cg.scores(ols, NEW_EXOG, NEW_Y)
         )
@@ -260,9 +263,11 @@ def test_level_of_a_true_model(family, test):
 
 def test_power_against_the_wrong_family():
     frame = data(600, seed=3)
-    train, test = frame[:300], frame[300:]
+    train = frame[:300]
+    test = frame[300:]
     wrong = smf.glm("y ~ a + b", train, family=FAMILIES["gaussian-log"]).fit()
     right = smf.glm("y ~ a + b", train, family=FAMILIES["gamma"]).fit()
-    x, y = test[["a", "b"]], test["y"]
+    x = test[["a", "b"]]
+    y = test["y"]
     assert cg.adaptive(wrong, x, y, rng=0).pvalue < 0.01
     assert cg.adaptive(right, x, y, rng=0).pvalue > 0.01

@@ -24,21 +24,23 @@ def test_lifelines(rossi, name):
     train, rest = rossi
     fitted = getattr(lifelines, name)().fit(train, "week", "arrest")
     law = cg.as_model(fitted)(rest[COLUMNS])
-    own = [
+    survival = [
         float(
             fitted.predict_survival_function(rest[COLUMNS].iloc[[i]], times=[t]).iloc[0, 0]
         )
         for i, t in enumerate(rest.week[:6])
     ]
-    np.testing.assert_allclose(law.sf(rest.week.to_numpy())[:6], own, atol=1e-9)
+    np.testing.assert_allclose(law.sf(rest.week.to_numpy())[:6], survival, atol=1e-9)
     taken = law.take(np.array([3, 1]))
     np.testing.assert_allclose(
-        taken.sf(rest.week.to_numpy()[[3, 1]]), np.array(own)[[3, 1]], atol=1e-9
+        taken.sf(rest.week.to_numpy()[[3, 1]]), np.array(survival)[[3, 1]], atol=1e-9
     )
     report = cg.check(fitted, rest[COLUMNS], rest.week, event=rest.arrest, rng=0)
     assert not report.rejected
     assert ("made of steps" in " ".join(report.notes)) == (name == "CoxPHFitter")
-    assert report.frame().cumulative_hazard.to_numpy()[:6] == pytest.approx(-np.log(own))
+    assert report.frame().cumulative_hazard.to_numpy()[:6] == pytest.approx(
+        -np.log(survival)
+    )
 
 
 def test_a_closed_form_and_lifelines_agree(rossi):
@@ -51,10 +53,10 @@ def test_a_closed_form_and_lifelines_agree(rossi):
         + rest[COLUMNS] @ fitted.params_["lambda_"][COLUMNS]
     )
     shape = float(np.exp(fitted.params_["rho_"]["Intercept"]))
-    own = cg.models.Weibull(shape=shape, scale=scale.to_numpy())
+    closed_form = cg.models.Weibull(shape=shape, scale=scale.to_numpy())
     y = rest.week.to_numpy()
     np.testing.assert_allclose(
-        cg.as_model(fitted)(rest[COLUMNS]).sf(y), own.sf(y), rtol=1e-6
+        cg.as_model(fitted)(rest[COLUMNS]).sf(y), closed_form.sf(y), rtol=1e-6
     )
 
 
@@ -67,7 +69,8 @@ def test_scikit_survival(rossi):
 
     train, rest = rossi
     outcome = Surv.from_arrays(train.arrest.astype(bool), train.week)
-    x, y = rest[COLUMNS].astype(float), rest.week.to_numpy(dtype=float)
+    x = rest[COLUMNS].astype(float)
+    y = rest.week.to_numpy(dtype=float)
     for estimator in (
         CoxPHSurvivalAnalysis(),
         RandomSurvivalForest(n_estimators=20, random_state=0),
@@ -75,13 +78,13 @@ def test_scikit_survival(rossi):
         with pytest.raises(InputError, match="Call its fit method"):
             cg.as_model(estimator)
         estimator.fit(train[COLUMNS].astype(float), outcome)
-        found = cg.as_model(estimator)(x).sf(y)
+        survival = cg.as_model(estimator)(x).sf(y)
         curves = estimator.predict_survival_function(x)
         wanted = [
             1.0 if t < c.domain[0] else c(min(t, c.domain[1]))
             for c, t in zip(curves, y, strict=True)
         ]
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
+        np.testing.assert_allclose(survival, wanted, atol=1e-12)
         assert 0 < cg.adaptive(estimator, x, y, event=rest.arrest, rng=0).pvalue <= 1
     with pytest.raises(UnsupportedModelError, match="predicts no survival function"):
         cg.as_model(FastSurvivalSVM().fit(train[COLUMNS].astype(float), outcome))

@@ -211,7 +211,8 @@ class TestNothingIsLeftBehind:
     def test_after_everything(self, family):
         net = self.mixed()
         model = cg.from_torch(lambda x: family(net(x)[:, 0], scale(net(x)[:, 1])))
-        before, y = state(net), X[:, 0].copy()
+        before = state(net)
+        y = X[:, 0].copy()
         x = X.copy()
         cg.kcsd(model, x, y, n_boot=5, rng=0)
         cg.adaptive(model, x, y, n_boot=5, rng=0)
@@ -261,7 +262,8 @@ class TestNothingIsLeftBehind:
     def test_threads_do_not_mix_up_modes(self):
         net = network(1)
         model = cg.from_torch(lambda x: td.Gumbel(net(x)[:, 0], 1.0), batch_size=3)
-        wanted, got = model(X).score(X[:, 0]), []
+        wanted = model(X).score(X[:, 0])
+        got = []
         before = state(net)
         threads = [
             threading.Thread(target=lambda: got.append(model(X).score(X[:, 0])))
@@ -374,8 +376,9 @@ def test_any_batch_size_gives_the_same(name, n):
 
 
 def test_single_precision():
-    """Parameters differ by about 1e-6 from those in double precision; scores by 1e-5 of their size."""
-    single, double = network(12, torch.float32), network(12).eval()
+    """Parameters differ by 1e-6 from double precision, scores by 1e-5 of their size."""
+    single = network(12, torch.float32)
+    double = network(12).eval()
     double.load_state_dict({k: v.double() if v.is_floating_point() else v
                             for k, v in single.state_dict().items()})  # fmt: skip
 
@@ -390,7 +393,8 @@ def test_single_precision():
     y = np.random.default_rng(3).normal(size=N)
     for make in (normals, laplace):
         model = cg.from_torch(make(single))
-        got, wanted = model(X).score(y), cg.from_torch(make(double))(X).score(y)
+        got = model(X).score(y)
+        wanted = cg.from_torch(make(double))(X).score(y)
         assert got.dtype == np.float64
         assert model.make.dtype == torch.float32
         assert np.abs(got - wanted).max() <= 1e-5 * np.abs(wanted).max()
@@ -403,7 +407,8 @@ def test_single_precision():
 class TestShapes:
     def test_columns_and_flat_vectors(self):
         """(n,) against (n, 1) must never become n × n."""
-        x, y = X[:, :1], X[:, 1]
+        x = X[:, :1]
+        y = X[:, 1]
         truth = (x[:, 0] - y)[:, None]
         for make in (
             lambda x: td.Laplace(x[:, 0], 1.0),
@@ -563,8 +568,10 @@ class FlowDistribution:
     """The interface of a zuko flow's distribution; not a subclass of torch's."""
 
     def __init__(self, transform, base, n):
-        self.transform, self.base = transform, base
-        self.batch_shape, self.event_shape = (n,), (2,)
+        self.transform = transform
+        self.base = base
+        self.batch_shape = (n,)
+        self.event_shape = (2,)
 
     def log_prob(self, y):
         return self.base.log_prob(self.transform(y)) + self.transform.ladj(y)
@@ -762,9 +769,7 @@ def test_bounded_models_are_compared_on_the_whole_line():
 
 def test_many_rows_are_scored_block_by_block(monkeypatch):
     """The scores are the same, and errors count over all rows."""
-    from condgof.methods import _scored
-
-    monkeypatch.setattr(_scored, "BLOCK", 7)
+    monkeypatch.setattr("condgof.methods._scores.NETWORK_ROWS", 7)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 40, 2))
     model = cg.from_torch(lambda x: torch.distributions.Laplace(x, 2.0))
@@ -849,7 +854,8 @@ class TestBatches:
             alive.add(dist)
             return dist
 
-        law, y = cg.from_torch(make, batch_size=5)(X), X[:, 1]
+        law = cg.from_torch(make, batch_size=5)(X)
+        y = X[:, 1]
         gc.disable()  # reference counts alone must do it
         try:
             alive.clear()  # the first two rows stay

@@ -1,4 +1,4 @@
-"""The adaptive test against loops over dense matrices; what it says; what does not change it."""
+"""The adaptive test against loops over dense matrices, its details, its invariances."""
 
 import json
 import pickle
@@ -12,28 +12,31 @@ from hypothesis import strategies as st
 import condgof as cg
 import oracle
 from condgof.errors import CondgofError, InputError, InputTypeError, UnsupportedModelError
-from condgof.methods._adaptive import run_adaptive
-from condgof.methods._lowrank import draw as drawn_for
-from condgof.methods._options import Options
-from condgof.methods._scored import Scored, Units
+from condgof.laws import law_of
+from condgof.methods import Options, families_of, run_adaptive
 from condgof.sample import Sample, Seed
+from condgof.stein import RowsInMemory, Units
 from own_laws import OfX, model_of
 
-SCALES_X, SCALES_Y = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5)
+#: Bandwidths on y, the widest first.
+SCALES_Y = (4.0, 2.0, 1.0, 0.5)
 SHORT = {"rng": 3, "n_boot": 60, "engine": 1}
 
 
 def draw(n=24, d_y=1, d_x=2, seed=0):
-    """A sample with a model that is a little wrong: means and standard deviations (n, d_y)."""
+    """A sample x, y with a model that is a little wrong: its mean and std, (n, d_y)."""
     rng = np.random.default_rng([seed, n, d_y])
     x = rng.normal(size=(n, d_x)) * np.arange(1, d_x + 1)
-    mean, std = x[:, :1] + np.arange(d_y), np.exp(0.2 * x[:, :1]) * np.ones(d_y)
+    mean = x[:, :1] + np.arange(d_y)
+    std = np.exp(0.2 * x[:, :1]) * np.ones(d_y)
     return x, mean + 1.2 * std * rng.normal(size=(n, d_y)), mean, std
 
 
 def prepared(model, x, y, standardize="auto", scale_x="ranks"):
-    sample = Sample.of(x, y)
-    return Scored.of(model, sample, Units(scale_x, standardize, predictions=True))
+    """The rows of a sample as the adaptive test compares them."""
+    sample = Sample.from_data(x, y)
+    law = law_of(cg.as_model(model), sample)
+    return RowsInMemory.from_law(law, sample, Units(scale_x, standardize, predictions=True))
 
 
 @pytest.mark.parametrize(
@@ -41,25 +44,25 @@ def prepared(model, x, y, standardize="auto", scale_x="ranks"):
     [(1, "auto"), (2, "auto"), (2, "mean_std"), (1, "none"), (3, "none")],
 )
 def test_against_loops(d_y, standardize):
-    """Every statistic is the off-diagonal sum of a dense matrix, and the rest is the combination."""
+    """Statistics are off-diagonal sums of dense matrices, combined by the definition."""
     x, y, mean, std = draw(d_y=d_y)
-    scored = prepared((mean, std), x, y, standardize)
-    options = Options.of(solver="auto", null="auto", n_boot=60, engine=1)
-    result, design = run_adaptive(scored, options, Seed.of(3))
-    plan, drawn = design.plan, drawn_for(design.plan, scored, options, Seed.of(3)).drawn
-    features = plan.features.of(scored.x).astype(float)
-    xi = plan.evidence.of(scored.y, scored.scores).astype(float)
-    for k, (f, e) in enumerate(plan.statistics):
-        matrix = (features[:, f.columns] @ features[:, f.columns].T) * (
-            xi[:, e.columns] @ xi[:, e.columns].T
-        )
+    rows = prepared((mean, std), x, y, standardize)
+    options = Options(n_boot=60, engine=1).checked()
+    result, design = run_adaptive(rows, options, Seed.of(3))
+    plan = design.plan
+    (null,) = options.nulls(plan, rows)
+    drawn = null.draw(plan, rows, options.n_boot, Seed.of(3), options.engine)
+    features = plan.features.evaluate(rows.x).astype(float)
+    xi = plan.test_functions.evaluate(rows.residuals).astype(float)
+    for k, (on_x, on_y) in enumerate(plan.statistics):
+        f = features[:, on_x.columns]
+        e = xi[:, on_y.columns]
+        matrix = (f @ f.T) * (e @ e.T)
         wanted = matrix.sum() - np.trace(matrix)
         assert drawn.statistics[k] == pytest.approx(
             wanted, abs=1e-4 * np.trace(matrix) + 1e-9
         )
-    families = [
-        f for f in design.families if len(f.which) and f.which.max() < len(drawn.statistics)
-    ]
+    families = [family for family in families_of(plan, drawn) if len(family.which)]
     both = np.column_stack([drawn.draws, drawn.statistics])
     spread = both.std(axis=1)
     alive = spread > 1e-5 * drawn.sizes
@@ -254,7 +257,8 @@ class TestColumnsOfX:
 
     def test_levels_and_a_constant_column(self):
         x, y = self.frame()
-        mean, std = x["a"].to_numpy(), np.ones(40)
+        mean = x["a"].to_numpy()
+        std = np.ones(40)
         result = cg.adaptive((mean, std), x, y, **SHORT)
         assert len(result.details["scales"]) == 12
         label = result.details["strongest_location"]["label"]
@@ -303,14 +307,15 @@ class TestColumnsOfX:
 
 
 class TestOutliers:
-    """A row that is far from all others must not decide what the rest of the sample says."""
+    """A row that is far from all others does not decide what the others say."""
 
     @pytest.mark.parametrize("far", [6.0, 10.0, 1e4])
     def test_in_x(self, far):
         rng = np.random.default_rng(1)
         x = rng.normal(size=70)
         y = x + 2.5 * rng.normal(size=70)
-        x[0], y[0] = far, far
+        x[0] = far
+        y[0] = far
         model = cg.models.Normal(mean=lambda x: x, std=1.0)
         for scale_x in ("ranks", "none"):
             result = cg.adaptive(model, x, y, scale_x=scale_x, rng=0)
@@ -415,7 +420,7 @@ class TestInvariance:
 
 @pytest.mark.parametrize("n", [3, 4, 5, 7])
 def test_a_handful_of_rows(n):
-    """With scores only, all signs equal is one of 2^(n−1) patterns, and never below the statistic."""
+    """With scores only, one of 2^(n−1) patterns of signs gives the statistic itself."""
     x, y, mean, std = draw(n)
     result = cg.adaptive((mean, std), x, y, standardize="none", rng=0, n_boot=300)
     assert result.pvalue > 0.5 / 2 ** (n - 1)

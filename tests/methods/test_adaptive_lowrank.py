@@ -1,4 +1,4 @@
-"""The adaptive test by low rank: against exact with the same draws, on streams, and from some rows."""
+"""The adaptive test by low rank: against exact draws, on streams, and from some rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ def statistics(result):
     ("name", "n"), [("true-mixture", 1500), ("hgm", 700), ("true-pair", 1000)]
 )
 def test_the_limit_against_redraws(name, n):
-    """The same features; the diagonal is its mean: statistics move by √n where their spread is n."""
+    """The diagonal is replaced by its mean: statistics move by √n, and spread by n."""
     case = problem(name)
     x, y = case.draw(n, np.random.default_rng(1))
     exact, low = (
@@ -38,7 +38,9 @@ def test_the_limit_against_redraws(name, n):
 @pytest.mark.parametrize("scores", [False, True])
 def test_the_level_of_many_rows(scores):
     """From the limit, and by signs of blocks."""
-    case, trials, found = problem("true-hetero"), 30, {0.05: 0, 0.5: 0}
+    case = problem("true-hetero")
+    trials = 30
+    found = {0.05: 0, 0.5: 0}
     for trial in range(trials):
         x, y = case.draw(4500, np.random.default_rng([trial, 100]))
         options = {"standardize": "none"} if scores else {}
@@ -57,7 +59,8 @@ OPTIONS = {"rng": 5, "n_boot": 150}
 def make_table(n=N, seed=0):
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, n))
-    mu, sd = a - b, np.exp(0.3 * b)
+    mu = a - b
+    sd = np.exp(0.3 * b)
     y = mu + sd * rng.normal(size=n)
     return pa.table({"a": a, "b": b, "y": y, "mu": mu, "sd": sd, "s": (mu - y) / sd**2})
 
@@ -114,7 +117,7 @@ class TestStreams:
 
     @pytest.mark.parametrize("options", [{}, {"standardize": "none"}])
     def test_equal_to_arrays(self, source, options):
-        """Units, landmarks and locations come from the rows that a stream draws; sums from all."""
+        """Units, landmarks and locations come from some rows, sums from all."""
         table = make_table()
         x = np.column_stack([table["a"], table["b"]])
         model = tuple(np.asarray(table[name]) for name in ("mu", "sd"))

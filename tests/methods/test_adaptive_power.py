@@ -1,4 +1,4 @@
-"""Level and power of the adaptive test: fixed seeds, exact binomial bounds with tails of 1e-4."""
+"""Level and power of the adaptive test: fixed seeds, binomial bounds with tails of 1e-4."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_level(name, n, standardize):
     ("name", "seen", "missed"), [("weights", 0.57, 0.07), ("weights-x", 0.97, 0.05)]
 )
 def test_normal_scores_see_the_weights_of_separated_modes(name, seen, missed):
-    """Rates measured at n = 200: by the model's CDF, and by its mean and standard deviation."""
+    """Rates at n = 200: by the model's CDF, and by its mean and standard deviation."""
     trials = 25
     by_cdf, by_scale = (
         sum(p <= 0.05 for p in pvalues(name, 200, trials, standardize=by))

@@ -1,4 +1,4 @@
-"""`calibration`: which columns it names, how it compares them, and confident classifiers."""
+"""`calibration`: the columns that it names and compares, and confident classifiers."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,14 @@ from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import UnsupportedModelError
-from condgof.methods._scored import predictions
+from condgof.laws import predictions
 
 
 def test_the_strongest_column_is_a_prediction():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(300, 3))
-    mean, std = x.sum(axis=1), np.exp(0.3 * x[:, 0])
+    mean = x.sum(axis=1)
+    std = np.exp(0.3 * x[:, 0])
     result = cg.calibration((mean, std), x, mean + 1.5 * std * rng.normal(size=300), rng=0)
     assert result.details["strongest_column"]["column"] in ("mean", "std")
     three = rng.dirichlet(np.ones(3), 300)
@@ -35,7 +36,8 @@ def test_it_is_adaptive_with_predictions_for_x():
     """Mean and standard deviation by ranks, probabilities as they are."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 2))
-    mean, std = x.sum(axis=1), np.exp(0.3 * x[:, 0])
+    mean = x.sum(axis=1)
+    std = np.exp(0.3 * x[:, 0])
     y = mean + std * rng.normal(size=120)
     p = 1 / (1 + np.exp(-x[:, 0]))
     labels = (rng.random(120) < p).astype(int)
@@ -61,7 +63,7 @@ def test_precision_is_passed_on():
 
 
 def test_a_confident_classifier_that_is_right_is_not_rejected():
-    """Errors of probability 1e-3, n = 2,600: y is drawn anew, where signs would see no spread."""
+    """Errors of probability 1e-3: y is resampled, where signs would see no spread."""
     rejected = 0
     for trial in range(10):
         rng = np.random.default_rng([3, trial])

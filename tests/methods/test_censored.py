@@ -12,7 +12,7 @@ from condgof.errors import (
     SupportError,
     UnsupportedModelError,
 )
-from condgof.null._draws import censoring_times
+from condgof.residuals import draw_censoring_times
 
 
 def sample(n, share, seed, shape=1.0):
@@ -86,6 +86,27 @@ def test_the_same_rng_gives_the_same_result_on_any_number_of_threads():
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("test", [cg.adaptive, cg.check])
+def test_a_few_thousand_rows_are_all_resampled(test):
+    """Draws of 2,500 rows by default are much work, and no limit stands for them."""
+    model, x, y, event, _ = sample(2500, 0.4, [5, 3])
+    report = test(model, x, y, event=event, rng=0)
+    result = report.result if test is cg.check else report
+    assert result.null == "model"
+    assert len(result.null_distribution) == 1000
+    assert result.pvalue > 0.05
+
+
+@pytest.mark.parametrize(("n", "solver"), [(2500, "auto"), (200, "lowrank")])
+def test_whatever_the_solver_resampling_is_of_single_rows(n, solver):
+    model, x, y, event, _ = sample(n, 0.4, [5, 4])
+    exact = cg.adaptive(model, x, y, event=event, rng=0, solver="exact")
+    other = cg.adaptive(model, x, y, event=event, rng=0, solver=solver)
+    assert other.solver == exact.solver == "exact"
+    assert other.statistic == exact.statistic
+    np.testing.assert_array_equal(other.null_distribution, exact.null_distribution)
+
+
 def test_many_rows_get_signs():
     model, x, y, event, _ = sample(5000, 0.4, 7)
     assert cg.adaptive(model, x, y, event=event, rng=0, n_boot=200).null == "wild bootstrap"
@@ -93,12 +114,17 @@ def test_many_rows_get_signs():
 
 def test_late_entry_is_taken_into_account():
     rng = np.random.default_rng(8)
-    x, n = rng.normal(size=(400, 1)), 400
-    entry, times = rng.exponential(0.7, n), rng.exponential(size=n) + 0.0
+    x = rng.normal(size=(400, 1))
+    n = 400
+    entry = rng.exponential(0.7, n)
+    times = rng.exponential(size=n) + 0.0
     seen = times > entry
-    x, entry, times = x[seen], entry[seen], times[seen]
+    x = x[seen]
+    entry = entry[seen]
+    times = times[seen]
     until = entry + rng.exponential(1.0, len(x))
-    y, event = np.minimum(times, until), times <= until
+    y = np.minimum(times, until)
+    event = times <= until
     law = cg.models.Exponential(scale=1.0)
     assert cg.adaptive(law, x, y, event=event, entry=entry, rng=0).pvalue > 0.05
     assert cg.adaptive(law, x, y, event=event, rng=0).pvalue < 0.01
@@ -117,25 +143,29 @@ def test_rows_of_missing_values_leave_their_events_out():
 
 
 def test_times_of_censoring_are_drawn_by_kaplan_and_meier():
-    """With one weight for all rows it is the usual estimate, given that it is later than the event."""
+    """With one weight for all rows it is the usual estimate, given C > T."""
     rng = np.random.default_rng(0)
     n = 400
     times, until = rng.exponential(size=(2, n))
-    seen, event = np.minimum(times, until), times <= until
-    watched = np.column_stack([event - seen, event, np.full(n, -np.inf)])
-    same = lambda a, b: np.ones((len(a), len(b)))  # noqa: E731
-    drawn = np.concatenate(
-        [
-            censoring_times(watched, np.zeros((n, 1)), same, np.random.default_rng(s))
-            for s in range(40)
-        ]
-    )
-    at, lost = oracle.kaplan_meier(seen, 1 - event.astype(int))
+    observed = np.minimum(times, until)
+    event = times <= until
+
+    def draw(seed):
+        return draw_censoring_times(
+            times=observed,
+            event=event,
+            x=np.zeros((n, 1)),
+            near=lambda a, b: np.ones((len(a), len(b))),
+            rng=np.random.default_rng(seed),
+        )
+
+    drawn = np.concatenate([draw(seed) for seed in range(40)])
+    at, lost = oracle.kaplan_meier(observed, 1 - event.astype(int))
     for level in (0.25, 0.5, 0.75):
         point = at[np.searchsorted(lost, level)]
         assert (drawn <= point + 1e-12).mean() == pytest.approx(level, abs=0.02)
-    np.testing.assert_allclose(drawn[:n][~event], seen[~event], atol=1e-12)
-    assert (drawn[:n][event] >= seen[event] - 1e-12).all()
+    np.testing.assert_allclose(drawn[:n][~event], observed[~event], atol=1e-12)
+    assert (drawn[:n][event] >= observed[event] - 1e-12).all()
 
 
 @pytest.mark.parametrize(
@@ -186,6 +216,15 @@ def test_what_else_is_refused():
         )
     with pytest.raises(InputError, match="standardize='none' has no meaning"):
         cg.adaptive(model, x, y, event=event, standardize="none")
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.fscd])
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+def test_a_kernel_on_censored_times_is_refused_and_adaptive_named(test, solver):
+    model, x, y, event, _ = sample(60, 0.3, 1)
+    law = cg.models.censored(model, event)
+    with pytest.raises(UnsupportedModelError, match=r"no score .* Use adaptive or check"):
+        test(law, x, y, standardize="cdf", solver=solver, rng=0)
 
 
 def test_a_law_with_a_survival_function_and_nothing_else_will_do():

@@ -1,4 +1,4 @@
-"""`composite` against a slow loop, on any workers, with fits that fail and in users' containers."""
+"""`composite`: against a slow loop, on any workers, with failing fits, in containers."""
 
 import inspect
 import threading
@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
-from condgof.check import _composite as whole
-from condgof.check._composite import OWN, TESTS, AllOfAdaptive
+from condgof.check import OPTIONS_OF_COMPOSITE, TESTS, AdaptiveStatistics, _composite
+from condgof.engine import as_engine
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -20,13 +20,12 @@ from condgof.errors import (
     RefitError,
     UnsupportedModelError,
 )
-from condgof.methods._adaptive import LOCAL_X, make_design, narrowed
-from condgof.methods._lowrank import draw
-from condgof.methods._options import Options
-from condgof.methods._scored import Scored, Units
-from condgof.null import _draws
-from condgof.null._bootstrap import RowWeights, pvalue
+from condgof.laws import law_of
+from condgof.methods import LOCAL_BANDWIDTH, families_of, make_design, narrowed
+from condgof.null import NullDraws, Resample, RowWeights, pvalue
+from condgof.residuals import OUTLIERS, NormalResampler
 from condgof.sample import Sample, Seed, Use
+from condgof.stein import RowsInMemory, Units
 from own_laws import OfX, model_of
 
 N_BOOT = 19
@@ -89,31 +88,35 @@ def test_a_slow_loop_gives_the_same(curve, name, options):
     assert result.null == "parametric bootstrap"
 
 
-def seen_inside(fit, x, y, **options):
-    """Run `composite` and return its result, what it calls a statistic, and all values of it."""
-    found = []
+def run_and_record(fit, x, y, **options):
+    """Run `composite`; return its result, its `AdaptiveStatistics` and their values."""
+    statistics = []
+    rows = []
 
     def spy(self, model, y):
-        found.append((self, values(self, model, y)))
-        return found[-1][1]
+        statistics.append(self)
+        rows.append(values(self, model, y))
+        return rows[-1]
 
-    values = AllOfAdaptive.values
+    values = AdaptiveStatistics.values
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AllOfAdaptive, "values", spy)
+        patch.setattr(AdaptiveStatistics, "values", spy)
         result = cg.composite(fit, x, y, statistic="adaptive", rng=3, engine=1, **options)
-    return result, found[0][0], np.array([one for _, one in found])
+    return result, statistics[0], np.array(rows)
 
 
 def test_adaptive_is_the_same_combination_of_all_replicates(curve):
-    """The statistics are those of `adaptive` itself, sample by sample, combined by the definition."""
+    """The statistics of each sample are those of `adaptive`, combined by the definition."""
     x, y = curve
-    result, inside, values = seen_inside(line_fit, x, y, n_boot=N_BOOT)
-    options = Options.of(solver="exact", null="model", n_boot=1)
+    result, inside, values = run_and_record(line_fit, x, y, n_boot=N_BOOT)
+    engine = as_engine(1)
 
     def statistics(model, x, y):
-        scored = Scored.of(cg.as_model(model), Sample.of(x, y), Units("ranks", "auto"))
-        plan = make_design(scored, Seed.of(3)).plan
-        return draw(plan, scored, options, Seed.of(3)).drawn.statistics
+        sample = Sample.from_data(x, y)
+        law = law_of(cg.as_model(model), sample)
+        rows = RowsInMemory.from_law(law, sample, Units("ranks", "auto"))
+        plan = make_design(rows, Seed.of(3)).plan
+        return Resample().draw(plan, rows, 1, Seed.of(3), engine).statistics
 
     expected = np.vstack(
         [statistics(line_fit(x, y), x, y), slow_draws(x, y, statistics, 3)]
@@ -122,7 +125,17 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
 
     both = values.T
     scaled = (both - both.mean(axis=1, keepdims=True)) / both.std(axis=1, keepdims=True)
-    families = [f for f in inside.design.families if len(f.which) and f.name != "level"]
+    drawn = NullDraws(
+        statistics=both[:, 0],
+        draws=both[:, 1:],
+        sizes=np.zeros(len(both)),
+        additional={OUTLIERS: len(both) - 1},
+    )
+    families = [
+        family
+        for family in families_of(inside.design.plan, drawn)
+        if len(family.which) and family.name != "level"
+    ]
     parts = [np.log(np.exp(scaled[family.which]).mean(axis=0)) for family in families]
     shares = np.array([family.share for family in families])
     tails = np.array([[np.mean(part >= v) for v in part] for part in parts])
@@ -141,19 +154,22 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
 def test_the_statistics_are_sums_over_all_pairs(curve):
     """Each by a double loop over F and ξ, and those at single locations by hand."""
     x, y = curve
-    _, inside, values = seen_inside(line_fit, x, y, n_boot=1)
+    _, inside, values = run_and_record(line_fit, x, y, n_boot=1)
     mean, std = line_fit(x, y)
-    z, plan, kernel_x = (y - mean) / std, inside.design.plan, inside.design.kernel_x
-    units = Sample.of(x, y).units("ranks").apply(x[:, None])
-    features = plan.features.of(units).astype(float)
-    xi = plan.evidence.of(z[:, None], None).astype(float)
+    z = (y - mean) / std
+    plan = inside.design.plan
+    kernel_x = inside.design.kernel_x
+    units = Sample.from_data(x, y).units("ranks").apply(x[:, None])
+    features = plan.features.evaluate(units).astype(float)
+    xi = plan.test_functions.look_up(z[:, None]).astype(float)
     for k, (on_x, on_y) in enumerate(plan.statistics):
-        f, e = features[:, on_x.columns], xi[:, on_y.columns]
+        f = features[:, on_x.columns]
+        e = xi[:, on_y.columns]
         pairs = (f @ f.T) * (e @ e.T)
         expected = pairs.sum() - np.trace(pairs)
         assert values[0, k] == pytest.approx(expected, rel=1e-4, abs=1e-5 * np.trace(pairs))
         if on_x.family == "locations" and on_y.name == "z":
-            near = narrowed(kernel_x, LOCAL_X)(
+            near = narrowed(kernel_x, LOCAL_BANDWIDTH)(
                 units, inside.design.locations[[on_x.label]]
             )[:, 0]
             by_hand = np.sum(near * z) ** 2 - np.sum((near * z) ** 2)
@@ -213,7 +229,7 @@ def test_many_rows_are_summed_in_pieces(monkeypatch):
     y = x + rng.standard_normal(5000)
     options = {"n_boot": 3, "rng": 0, "engine": 1}
     kept = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
-    monkeypatch.setattr(whole, "KEPT", 0)
+    monkeypatch.setattr(_composite, "FEATURE_BYTES", 0)
     made = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
     np.testing.assert_array_equal(kept.null_distribution, made.null_distribution)
     assert kept.statistic == made.statistic
@@ -221,7 +237,8 @@ def test_many_rows_are_summed_in_pieces(monkeypatch):
 
 def test_a_refit_with_other_classes_is_a_failure():
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal(80), np.repeat([0, 1, 2], [40, 37, 3])
+    x = rng.standard_normal(80)
+    y = np.repeat([0, 1, 2], [40, 37, 3])
     calls = [0]
 
     def fit(x, y):
@@ -428,15 +445,16 @@ CONTAINERS = {
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_y_keeps_its_container(curve, name):
     x, y = curve
-    given, seen = CONTAINERS[name](y), []
+    given = CONTAINERS[name](y)
+    received = []
 
     def fit(x, y):
-        seen.append(y)
+        received.append(y)
         return line_fit(x, np.asarray(y, dtype=float).reshape(-1))
 
     result = cg.composite(fit, x, given, statistic="kcsd", n_boot=3, rng=0, engine=1)
     kind = np.ndarray if name == "list" else type(given)
-    for one in seen:
+    for one in received:
         assert type(one) is kind
         assert np.shape(one) == np.shape(given)
         assert np.asarray(one).dtype == np.asarray(given).dtype
@@ -445,7 +463,7 @@ def test_y_keeps_its_container(curve, name):
                 assert list(getattr(one, attribute)) == list(getattr(given, attribute))
         if hasattr(given, "iloc"):
             assert (one.index == given.index).all()
-    assert not np.allclose(np.asarray(seen[1]), np.asarray(seen[2]))
+    assert not np.allclose(np.asarray(received[1]), np.asarray(received[2]))
     plain = cg.composite(line_fit, x, y, statistic="kcsd", n_boot=3, rng=0, engine=1)
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution, rtol=1e-4)
 
@@ -453,14 +471,14 @@ def test_y_keeps_its_container(curve, name):
 def test_x_stays_a_frame_and_levels_get_their_kernel(curve):
     x, y = curve
     frame = pd.DataFrame({"x": x, "kind": np.where(np.arange(60) % 3 == 0, "a", "b")})
-    seen = []
+    received = []
 
     def fit(x, y):
-        seen.append(type(x))
+        received.append(type(x))
         return cg.fits.ols()(x, y)
 
     result = cg.composite(fit, frame, y, n_boot=3, rng=0, engine=1).result
-    assert set(seen) == {pd.DataFrame}
+    assert set(received) == {pd.DataFrame}
     assert "kind=b" in result.details["fitted"]
     assert "label" in result.details["strongest_location"]
     assert "Categorical" in str(result.kernel_x)
@@ -478,20 +496,18 @@ COUNT_CONTAINERS = {
 def test_counts_stay_counts(curve, name):
     x, _ = curve
     y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
-    seen = []
+    received = []
 
     def fit(x, y):
-        seen.append(np.asarray(y, dtype=float))
-        assert (
-            np.asarray(y).dtype.kind
-            == np.asarray(COUNT_CONTAINERS[name](np.arange(60))).dtype.kind
-        )
+        received.append(np.asarray(y, dtype=float))
+        given = COUNT_CONTAINERS[name](np.arange(60))
+        assert np.asarray(y).dtype.kind == np.asarray(given).dtype.kind
         return cg.fits.glm("poisson")(x, y)
 
     result = cg.composite(
         fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1
     ).result
-    assert all((one == np.floor(one)).all() for one in seen)
+    assert all((one == np.floor(one)).all() for one in received)
     plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1).result
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
     assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
@@ -501,9 +517,11 @@ def test_counts_stay_counts(curve, name):
 def test_a_slow_loop_gives_the_same_for_counts(curve, statistic):
     x, _ = curve
     y = np.random.default_rng(0).poisson(np.exp(0.5 * x))
-    fit, test = cg.fits.glm("poisson"), getattr(cg, statistic)
+    fit = cg.fits.glm("poisson")
+    test = getattr(cg, statistic)
     result = cg.composite(fit, x, y, statistic=statistic, n_boot=5, rng=3, engine=1)
-    fitted, expected = fit(x, y), []
+    fitted = fit(x, y)
+    expected = []
     for b in range(1, 6):
         drawn = fitted(x).sample(Seed.of(3).stream(Use.REPLICATE, b, 0))[:, 0]
         expected.append(test(fit(x, drawn), x, drawn, rng=3).statistic)
@@ -528,19 +546,20 @@ def test_labels_stay_labels(name):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((150, 2))
     y = np.where(rng.random(150) < 1 / (1 + np.exp(-x[:, 0])), "yes", "no")
-    given, seen = LABELS[name](y), []
+    given = LABELS[name](y)
+    received = []
 
     def fit(x, y):
-        seen.append(y)
+        received.append(y)
         return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
 
     result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1).result
     kind = np.ndarray if name == "list" else type(given)
-    assert {type(one) for one in seen} == {kind}
-    assert {str(getattr(one, "dtype", "")) for one in seen} == {
-        str(getattr(seen[0], "dtype", ""))
+    assert {type(one) for one in received} == {kind}
+    assert {str(getattr(one, "dtype", "")) for one in received} == {
+        str(getattr(received[0], "dtype", ""))
     }
-    assert set(np.ravel(np.asarray(seen[3])).tolist()) == set(
+    assert set(np.ravel(np.asarray(received[3])).tolist()) == set(
         np.ravel(np.asarray(given)).tolist()
     )
     ready = cg.composite(
@@ -666,11 +685,13 @@ def test_sources_are_refused(tmp_path):
 
 def test_progress_is_told(curve):
     x, y = curve
-    told = []
-    cg.composite(
-        line_fit, x, y, n_boot=4, rng=0, engine=1, progress=lambda *at: told.append(at)
-    )
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    calls = []
+
+    def progress(done, total):
+        calls.append((done, total))
+
+    cg.composite(line_fit, x, y, n_boot=4, rng=0, engine=1, progress=progress)
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.parametrize("workers", [None, "threads", "processes"])
@@ -731,7 +752,8 @@ def test_no_draws_are_made_inside():
     """Cost: neither a replicate nor what is around it draws weights or normal scores."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(50)
-    y, calls = x + rng.standard_normal(50), []
+    y = x + rng.standard_normal(50)
+    calls = []
 
     def counted(original):
         def call(*args):
@@ -742,9 +764,11 @@ def test_no_draws_are_made_inside():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RowWeights, "block", counted(RowWeights.block))
-        patch.setattr(_draws, "redraw_normal", counted(_draws.redraw_normal))
+        patch.setattr(NormalResampler, "draw", counted(NormalResampler.draw))
         cg.composite(line_fit, x, y, n_boot=9, rng=0, engine=1, statistic="adaptive")
-    assert not calls
+        assert not calls
+        cg.adaptive(line_fit(x, y), x, y, n_boot=9, rng=0, engine=1)
+        assert calls  # they are counted where there are some
 
 
 def test_every_test_has_its_options_here():
@@ -752,7 +776,7 @@ def test_every_test_has_its_options_here():
     for test in TESTS.values():
         names = set(inspect.signature(test).parameters)
         assert {"rng", "engine"} <= names
-        assert names & set(OWN)
+        assert names & set(OPTIONS_OF_COMPOSITE)
 
 
 def test_level_and_power_on_a_small_scale():

@@ -24,15 +24,15 @@ from condgof.errors import (
     NonFiniteError,
     ShapeError,
 )
-from condgof.methods._fscd import split_rows
-from condgof.null._bootstrap import sign_weights
-from condgof.null._dependence import (
+from condgof.methods import split_rows
+from condgof.null import (
     Dependence,
     auto_length,
     check_dependence,
     group_weights,
-    look,
+    sign_weights,
     stretch_weights,
+    warn_if_correlated,
 )
 from condgof.sample import Seed
 from condgof.study import run_study
@@ -52,11 +52,8 @@ def cluster_sample(n, count, seed, share=0.1):
     rng = np.random.default_rng(seed)
     x, e = rng.standard_normal((2, n))
     codes = np.arange(n) * count // n
-    return (
-        x,
-        x + np.sqrt(share) * rng.standard_normal(count)[codes] + np.sqrt(1 - share) * e,
-        codes,
-    )
+    shared = rng.standard_normal(count)[codes]
+    return x, x + np.sqrt(share) * shared + np.sqrt(1 - share) * e, codes
 
 
 X, Y, CODES = cluster_sample(300, 15, 0)
@@ -72,14 +69,19 @@ def dense_draws(matrix, weights):
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])
-@pytest.mark.parametrize("said", ["blocks", "groups"])
-def test_kcsd_draws_are_the_dense_formula(said, solver):
-    n, m = 60, 40
-    x, y, codes = X[:n], Y[:n], SHUFFLED[:n] % 7
-    if said == "blocks":
-        options, weights = {"dependence": 5}, stretch_weights(n, m, Seed.of(2), 5)
+@pytest.mark.parametrize("declared", ["blocks", "groups"])
+def test_kcsd_draws_are_the_dense_formula(declared, solver):
+    n = 60
+    m = 40
+    x = X[:n]
+    y = Y[:n]
+    codes = SHUFFLED[:n] % 7
+    if declared == "blocks":
+        options = {"dependence": 5}
+        weights = stretch_weights(n, m, Seed.of(2), 5)
     else:
-        options, weights = {"groups": codes}, group_weights(_numbered(codes), m, Seed.of(2))
+        options = {"groups": codes}
+        weights = group_weights(_numbered(codes), m, Seed.of(2))
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.5)}
     precise = {"precision": 1e-10} if solver == "lowrank" else {}
     result = cg.kcsd(
@@ -95,13 +97,16 @@ def test_kcsd_draws_are_the_dense_formula(said, solver):
 
 
 def _numbered(values):
-    seen = {}
-    return np.array([seen.setdefault(v, len(seen)) for v in values])
+    """Number groups from 0 by first appearance."""
+    numbers = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values])
 
 
 def test_zheng_draws_are_the_dense_formula():
-    n, m = 50, 30
-    x, y = X[:n], Y[:n]
+    n = 50
+    m = 30
+    x = X[:n]
+    y = Y[:n]
     result = cg.zheng(LINE, x, y, null="wild", n_boot=m, rng=2, dependence=4)
     from scipy.special import ndtr
 
@@ -118,11 +123,16 @@ def test_zheng_draws_are_the_dense_formula():
 def test_fssd_and_ksd_use_the_same_signs():
     scores = X - Y
     h = oracle.stein_h(Y[:, None], scores[:, None], oracle.gaussian, 1.0)
-    for said in ({"dependence": 6}, {"groups": CODES}):
+    for declared in ({"dependence": 6}, {"groups": CODES}):
         ksd = cg.ksd(
-            cg.from_scores(scores), Y, kernel_y=cg.Gaussian(1.0), n_boot=20, rng=1, **said
+            cg.from_scores(scores),
+            Y,
+            kernel_y=cg.Gaussian(1.0),
+            n_boot=20,
+            rng=1,
+            **declared,
         )
-        weights = Dependence(said.get("dependence"), said.get("groups")).weights(
+        weights = Dependence(declared.get("dependence"), declared.get("groups")).weights(
             "wild", 300, 20, Seed.of(1)
         )
         np.testing.assert_allclose(
@@ -138,7 +148,7 @@ def test_fssd_and_ksd_use_the_same_signs():
             kernel_y=cg.Gaussian(1.0),
             n_boot=20,
             rng=1,
-            **said,
+            **declared,
         )
         assert fssd.null == ksd.null
         assert (
@@ -168,23 +178,24 @@ def same(one, other):
 
 @pytest.mark.parametrize("test", TESTS)
 def test_threads_do_not_matter(test):
-    for said in ({"dependence": 10}, {"groups": CODES}):
+    for declared in ({"dependence": 10}, {"groups": CODES}):
         same(
-            TESTS[test](LINE, X, Y, rng=1, engine=1, **said),
-            TESTS[test](LINE, X, Y, rng=1, engine=3, **said),
+            TESTS[test](LINE, X, Y, rng=1, engine=1, **declared),
+            TESTS[test](LINE, X, Y, rng=1, engine=3, **declared),
         )
 
 
 @pytest.mark.parametrize("test", ["kcsd", "adaptive"])
 def test_memory_does_not_matter(test):
-    for said in ({"dependence": 10}, {"groups": CODES}):
-        one = TESTS[test](LINE, X, Y, rng=1, **said)
-        same(one, TESTS[test](LINE, X, Y, rng=1, memory=400_000, **said))
+    for declared in ({"dependence": 10}, {"groups": CODES}):
+        one = TESTS[test](LINE, X, Y, rng=1, **declared)
+        same(one, TESTS[test](LINE, X, Y, rng=1, memory=400_000, **declared))
 
 
 @pytest.mark.parametrize("test", TESTS)
 def test_groups_of_one_row_and_blocks_of_one_are_the_plain_test(test):
-    x, y = X[SHUFFLED], Y[SHUFFLED]
+    x = X[SHUFFLED]
+    y = Y[SHUFFLED]
     plain = TESTS[test](LINE, x, y, rng=1)
     same(plain, TESTS[test](LINE, x, y, rng=1, groups=np.arange(300)[::-1]))
     same(plain, TESTS[test](LINE, x, y, rng=1, dependence=1))
@@ -213,7 +224,8 @@ def test_any_relabelling(seed, count, test):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, count, 60)
     codes[:2] = (0, 1)
-    x, y = X[:60], Y[:60]
+    x = X[:60]
+    y = Y[:60]
     one = TESTS[test](LINE, x, y, rng=seed, groups=codes, engine=1)
     same(
         one,
@@ -239,15 +251,19 @@ def test_a_column_of_a_frame():
 # Large samples: parcels, streams.
 
 
-@pytest.mark.parametrize("said", ["blocks", "groups"])
-def test_parcels_are_the_dense_formula(said, monkeypatch):
+@pytest.mark.parametrize("declared", ["blocks", "groups"])
+def test_parcels_are_the_dense_formula(declared, monkeypatch):
     """Sums over parcels are those of the Stein matrix without the pairs within a parcel."""
-    monkeypatch.setattr("condgof.methods._lowrank.WEIGHTED_ROWS", 100)
-    monkeypatch.setattr("condgof.methods._lowrank.PARCELS", 12)
-    n, m = 150, 30
-    x, y = X[:n], Y[:n]
-    codes = np.arange(n) // 13 if said == "blocks" else _numbered(SHUFFLED[:n] % 30) % 12
-    options = {"dependence": 5} if said == "blocks" else {"groups": SHUFFLED[:n] % 30}
+    monkeypatch.setattr("condgof.null._choose.WEIGHTED_ROWS", 100)
+    monkeypatch.setattr("condgof.null._signs.MOST_PARCELS", 12)
+    n = 150
+    m = 30
+    x = X[:n]
+    y = Y[:n]
+    codes = (
+        np.arange(n) // 13 if declared == "blocks" else _numbered(SHUFFLED[:n] % 30) % 12
+    )
+    options = {"dependence": 5} if declared == "blocks" else {"groups": SHUFFLED[:n] % 30}
     kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.5)}
     result = cg.kcsd(
         LINE, x, y, n_boot=m, rng=2, solver="lowrank", precision=1e-9, **kernels, **options
@@ -265,9 +281,9 @@ def test_parcels_are_the_dense_formula(said, monkeypatch):
     np.testing.assert_allclose(result.null_distribution, draws, atol=within)
 
 
-@pytest.mark.parametrize("said", [{"dependence": 4}, {"groups": "g"}])
-def test_streams_give_what_arrays_give(said, tmp_path):
-    """In one file or five, and from arrays: parcels belong to rows by their global number."""
+@pytest.mark.parametrize("declared", [{"dependence": 4}, {"groups": "g"}])
+def test_streams_give_what_arrays_give(declared, tmp_path):
+    """In one file or five, and from arrays: parcels belong to the numbers of rows."""
     n = 6000
     x, y, codes = cluster_sample(n, 900, 5)
     table = pa.table({"x": x, "y": y, "mu": x, "sd": np.ones(n), "g": codes * 3})
@@ -278,8 +294,8 @@ def test_streams_give_what_arrays_give(said, tmp_path):
     model = cg.columns(mean="mu", std="sd")
     one_file = cg.scan(tmp_path / "one.parquet", x="x", y="y")
     five_files = cg.scan(tmp_path / "five", x="x", y="y")
-    how = {"n_boot": 60, "rng": 1, "solver": "lowrank", **said}
-    how_array = {**how, "groups": codes} if "groups" in said else how
+    how = {"n_boot": 60, "rng": 1, "solver": "lowrank", **declared}
+    how_array = {**how, "groups": codes} if "groups" in declared else how
     for test in (cg.kcsd, cg.adaptive):
         one = test(model, one_file, **how)
         same(one, test(model, five_files, engine=1, **how))
@@ -321,7 +337,7 @@ def test_a_large_group_is_left_out_whole_and_trained_on_in_part():
     assert np.isin(train, out).all()
 
 
-# What is said, and what is refused.
+# What results say, and what is refused.
 
 
 def test_results_say_what_was_done():
@@ -373,9 +389,9 @@ def test_few_groups_and_blocks_are_noted():
         ({"groups": [*CODES[:-1], None]}, NonFiniteError, "row 299"),
         ({"groups": np.where(CODES == 3, np.nan, CODES)}, NonFiniteError, "20 of 300 rows"),
         ({"groups": pd.Series(CODES).where(CODES != 3)}, NonFiniteError, "row 60"),
-        ({"groups": [[c] * (1 + c % 2) for c in CODES]}, ShapeError, "one group for each row"),
+        ({"groups": [[c] * (1 + c % 2) for c in CODES]}, ShapeError, "one group for each"),
     ],
-)  # fmt: skip
+)
 def test_errors(options, error, match):
     with pytest.raises(error, match=match):
         cg.kcsd(LINE, X, Y, n_boot=20, **options)
@@ -413,8 +429,8 @@ def test_rows_in_time_are_warned_of(test):
     assert any("(dependence, groups)" in note for note in result.details["notes"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for said in ({"dependence": 10}, {"groups": np.arange(300) // 30}):
-            assert "correlated" not in str(test(LINE, x, y, n_boot=20, rng=1, **said))
+        for declared in ({"dependence": 10}, {"groups": np.arange(300) // 30}):
+            assert "correlated" not in str(test(LINE, x, y, n_boot=20, rng=1, **declared))
         order = np.random.default_rng(0).permutation(300)
         assert "correlated" not in str(test(LINE, x[order], y[order], n_boot=20, rng=1))
 
@@ -430,30 +446,30 @@ def test_a_stream_in_time_is_warned_of(tmp_path):
 
 
 def sorted_by_x(n, rng):
+    """Scores of the right model, rows sorted by x, along which their spread grows."""
     x = np.sort(rng.uniform(0, 3, n))
-    return (
-        -rng.standard_normal(n) * np.exp(x),
-        "the right model, rows sorted by x, spread growing",
-    )
+    return -rng.standard_normal(n) * np.exp(x)
 
 
 def shuffled_wrong(n, rng):
-    return rng.standard_normal(n) + 2.0, "a wrong model, rows in random order"
+    """Scores of a wrong model, rows in random order."""
+    return rng.standard_normal(n) + 2.0
 
 
 def heavy(n, rng):
-    return rng.standard_cauchy(n), "heavy tails"
+    """Scores with heavy tails."""
+    return rng.standard_cauchy(n)
 
 
 @pytest.mark.parametrize("kind", [sorted_by_x, shuffled_wrong, heavy])
 def test_no_false_alarm(kind):
-    """At most one in a thousand: of 400 samples at fixed seeds, within the binomial bound for that."""
+    """At most one false alarm in a thousand, by the binomial bound for 400 samples."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependenceWarning)
         alarms = 0
         for seed in range(400):
-            scores, _ = kind(150, np.random.default_rng([seed, 7]))
-            alarms += look([scores[:, None]]) != ()
+            scores = kind(150, np.random.default_rng([seed, 7]))
+            alarms += warn_if_correlated([scores[:, None]]) != ()
     assert alarms <= binom.isf(1e-4, 400, 1e-3)
 
 
@@ -466,15 +482,15 @@ def test_sorted_rows_of_a_wrong_model_are_spoken_of():
 
 
 def test_a_few_rows_say_nothing():
-    assert look([np.arange(20.0)[:, None]]) == ()
-    assert look([np.zeros((100, 1))]) == ()
+    assert warn_if_correlated([np.arange(20.0)[:, None]]) == ()
+    assert warn_if_correlated([np.zeros((100, 1))]) == ()
 
 
 # The block length that "auto" chooses.
 
 
 def seasonal(n, seed, season, rho, lasting=False):
-    """Errors correlated with those a season before: AR(1) from season to season, or for ever."""
+    """Errors that are AR(1) from season to season, or share a seasonal pattern for ever."""
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((-(-n // season), season))
     if lasting:
@@ -487,9 +503,8 @@ def seasonal(n, seed, season, rho, lasting=False):
 def volatile(n, seed, rho=0.9):
     """Errors of independent signs, whose sizes are AR(1) but for a change of scale."""
     a = np.subtract(*ar_sample(n, seed, rho))
-    return ndtri((1 + ndtr(a)) / 2) * np.random.default_rng([seed, 1]).choice(
-        [-1.0, 1.0], n
-    )
+    signs = np.random.default_rng([seed, 1]).choice([-1.0, 1.0], n)
+    return ndtri((1 + ndtr(a)) / 2) * signs
 
 
 @pytest.mark.parametrize(
@@ -544,9 +559,8 @@ def test_auto_takes_independent_rows_for_what_they_are(kind):
     lengths = np.array(
         [auto_length([kind(np.random.default_rng(s), 200)], 200) for s in range(300)]
     )
-    assert (lengths > 1).sum() <= binom.isf(
-        1e-3, 300, 0.06
-    )  # 0.05 of neighbours, 0.01 of all lags
+    # Neighbours are taken for dependent with probability 0.05, all lags with 0.01.
+    assert (lengths > 1).sum() <= binom.isf(1e-3, 300, 0.06)
     assert (lengths > 5).sum() <= binom.isf(1e-3, 300, 0.01)
 
 
@@ -568,7 +582,8 @@ def test_auto_in_stretches():
 
 @pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
 def test_auto_says_where_rows_are_too_few(test):
-    x, z = X[:200], seasonal(200, 1, 24, 0.9)
+    x = X[:200]
+    z = seasonal(200, 1, 24, 0.9)
     result = test(LINE, x, x + z, dependence="auto", n_boot=99, rng=1)
     assert result.details["block_length"] == 40
     assert any("fewer than 10 such blocks" in note for note in result.details["notes"])
@@ -585,8 +600,10 @@ def test_asked_is_checked_before_the_sample():
 
 @pytest.mark.parametrize("sample", ["ar", "clusters"])
 def test_level_small(sample):
-    """KCSD on 100 samples: inside the bounds with the option, far above without."""
-    trials, said, plain = 60, 0, 0
+    """KCSD on 60 samples: inside the bounds with the option, far above without."""
+    trials = 60
+    declared = 0
+    plain = 0
     for trial in range(trials):
         if sample == "ar":
             x, y = ar_sample(300, [trial, 1])
@@ -595,11 +612,11 @@ def test_level_small(sample):
             x, y, codes = cluster_sample(300, 15, [trial, 2])
             options = {"groups": codes}
         how = {"n_boot": 100, "rng": trial, "engine": 1}
-        said += cg.kcsd(LINE, x, y, **how, **options).reject()
+        declared += cg.kcsd(LINE, x, y, **how, **options).reject()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)
             plain += cg.kcsd(LINE, x, y, **how).reject()
-    assert binom.ppf(1e-4, trials, 0.05) <= said <= binom.isf(1e-4, trials, 0.05)
+    assert binom.ppf(1e-4, trials, 0.05) <= declared <= binom.isf(1e-4, trials, 0.05)
     assert plain > binom.isf(1e-4, trials, 0.05)
 
 

@@ -10,9 +10,8 @@ from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
-from condgof.laws import _discrete as residuals_module
-from condgof.laws._discrete import FULL, PLAIN
-from condgof.methods._lowrank import MILDER
+from condgof.laws import FULL, PLAIN
+from condgof.null import LARGER_OF_TWO
 from condgof.study import problem
 from oracle import gaussian, gram, u_statistic
 
@@ -54,7 +53,8 @@ class TestValues:
             )
 
         p = np.exp(np.stack([COUNTS(X).log_prob(np.full(N, s)) for s in support], axis=1))
-        at, own = seen(support[None, :]), seen(Y_COUNTS[:, None])[:, 0]
+        at = seen(support[None, :])
+        own = seen(Y_COUNTS[:, None])[:, 0]
         h = np.empty((N, N))
         for i in range(N):
             for j in range(N):
@@ -108,7 +108,7 @@ class TestValues:
         assert "1,000 model draws" in str(result)
 
     def test_ranks_and_surprise(self):
-        """By definition: y among the t most probable classes, and log p(y|x), less their means."""
+        """y among the t most probable classes, and log p(y|x), less their means."""
         r = np.asarray(MODEL.residuals(Y, FULL).values)
         for i in range(N):
             order = np.argsort(-P[i], kind="stable")
@@ -129,12 +129,12 @@ class TestNull:
 
     @pytest.mark.parametrize("test", [cg.kcsd, cg.fscd])
     def test_too_much_work(self, test):
-        """Where rows are redrawn in strata that are then recombined, y is drawn from the model still."""
+        """Strata of rows are resampled and recombined: y still comes from the model."""
         x = np.random.default_rng(0).normal(size=(1500, 2))
         y = COUNTS(x).sample(np.random.default_rng(1))[:, 0]
         options = {"rng": 0} if test is cg.kcsd else {"rng": 0, "locations": x[:3]}
         exact = test(COUNTS, x, y, **options)
-        with mock.patch("condgof.methods._lowrank.REDRAW_WORK", 10.0):
+        with mock.patch("condgof.null._choose.RESAMPLED_WORK", 10.0):
             strata = test(COUNTS, x, y, **options)
         assert exact.null == strata.null == "model"
         assert strata.statistic == pytest.approx(exact.statistic, rel=1e-4)
@@ -144,7 +144,8 @@ class TestNull:
         assert abs(strata.pvalue - exact.pvalue) < 0.1
 
     def test_only_where_the_law_is_known(self):
-        normal, y = cg.models.Normal(mean=0.0, std=1.0), RNG.normal(size=N)
+        normal = cg.models.Normal(mean=0.0, std=1.0)
+        y = RNG.normal(size=N)
         for test in (cg.kcsd, cg.fscd):
             with pytest.raises(UnsupportedModelError, match="null='model' draws y anew"):
                 test(normal, X, y, null="model")
@@ -169,11 +170,13 @@ def test_dependent_rows_have_two_nulls_and_the_larger_p_value(test):
     x = np.random.default_rng(0).standard_normal((300, 2))
     logits = 400.0 * x[:, :1] * [1.0, -1.0]
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    model, y = cg.probabilities(p / p.sum(axis=1, keepdims=True)), (x[:, 0] < 0).astype(int)
+    model = cg.probabilities(p / p.sum(axis=1, keepdims=True))
+    y = (x[:, 0] < 0).astype(int)
     for said in ({"groups": np.arange(300) // 10}, {"dependence": 5}):
-        found, alone = test(model, x, y, rng=0, **said), test(model, x, y, rng=0)
+        found = test(model, x, y, rng=0, **said)
+        alone = test(model, x, y, rng=0)
         assert found.pvalue == alone.pvalue > 0.5
-        assert MILDER in found.details["notes"]
+        assert LARGER_OF_TWO in found.details["notes"]
         assert "groups" in found.details or "block_length" in found.details
         wrong = test(model, x, 1 - y, rng=0, **said)
         assert wrong.reject(0.01)
@@ -194,7 +197,7 @@ LEVEL = (
     [*((name, cg.kcsd) for name in LEVEL), ("true-softmax-3", cg.adaptive)],
 )
 def test_level(name, test):
-    """A small version of `make calibrate ONLY=discrete`; with rare events, which break random signs."""
+    """`make calibrate ONLY=discrete` in small; rare events would break random signs."""
     case = problem(name)
     pvalues = []
     for trial in range(TRIALS):
@@ -217,7 +220,8 @@ def test_level(name, test):
     ],
 )
 def test_power(name, n, test):
-    case, found = problem(name), 0
+    case = problem(name)
+    found = 0
     for trial in range(5):
         x, y = case.draw(n, np.random.default_rng([trial, n]))
         found += test(case.p, x, y, n_boot=100, rng=trial).reject()
@@ -322,13 +326,14 @@ class TestSources:
 def test_many_classes_take_little_memory():
     """K = 200, n = 20,000: the probabilities (32 MB) are never copied as a whole."""
     rng = np.random.default_rng(0)
-    n, count = 20_000, 200
+    n = 20_000
+    count = 200
     x = rng.normal(size=(n, 2))
     P = rng.random((n, count), dtype=np.float32).astype(np.float64)
     P /= P.sum(axis=1, keepdims=True)
     model = cg.probabilities(P)
     y = model.sample(rng)[:, 0].astype(int)
-    with mock.patch.object(residuals_module, "HELD", 2**20):
+    with mock.patch("condgof.laws._discrete.HELD", 2**20):
         tracemalloc.start()
         result = cg.kcsd(model, x, y, rng=0, n_boot=20, precision=0.05)
         _, peak = tracemalloc.get_traced_memory()
@@ -366,7 +371,8 @@ class TestCalibration:
     def test_a_continuous_model(self):
         rng = np.random.default_rng(1)
         x = rng.normal(size=(400, 3))
-        mean, std = x.sum(axis=1), np.exp(0.3 * x[:, 0])
+        mean = x.sum(axis=1)
+        std = np.exp(0.3 * x[:, 0])
         y = mean + std * rng.normal(size=400)
         assert not cg.calibration((mean, std), x, y, rng=0).reject()
         narrow = cg.calibration((mean, 0.7 * std), x, y, rng=0)
@@ -413,7 +419,8 @@ class TestCalibration:
 def test_a_model_that_is_certain_and_wrong(test, count):
     """Its draws never vary: nothing that it says can happen is what happened."""
     rng = np.random.default_rng(0)
-    x, y = rng.uniform(0, 4, 60), rng.integers(0, 2, 60)
+    x = rng.uniform(0, 4, 60)
+    y = rng.integers(0, 2, 60)
     model = cg.probabilities(np.eye(count)[np.zeros(60, int)])
     assert test(model, x, y, n_boot=99, rng=1).pvalue == 0.01
     assert test(model, x, np.zeros(60, int), n_boot=99, rng=1).pvalue == 1.0
@@ -433,7 +440,8 @@ def test_a_law_that_is_certain_is_rejected_when_it_is_wrong_and_only_then(
     test, kind, n, chance
 ):
     """Where nothing happened in the data or in any draw, rounding must not decide."""
-    x, y = np.random.default_rng(0).normal(size=(n, 2)), np.zeros(n, dtype=int)
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.zeros(n, dtype=int)
     assert test(certain(kind, n, chance), x, y, rng=0, n_boot=99).pvalue == 1.0
     y[:3] = 1
     assert test(certain(kind, n, chance), x, y, rng=0, n_boot=99).pvalue == 0.01

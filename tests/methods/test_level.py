@@ -1,4 +1,4 @@
-"""A small version of the level tables of `make calibrate`: fixed seeds, exact binomial bounds."""
+"""The level tables of `make calibrate` in small: fixed seeds, exact binomial bounds."""
 
 import numpy as np
 import pytest

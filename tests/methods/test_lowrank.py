@@ -6,7 +6,7 @@ from scipy.stats import binom, ks_2samp
 
 import condgof as cg
 from condgof.errors import InputError
-from condgof.methods._lowrank import too_sure
+from condgof.residuals import overconfidence
 from condgof.study import problem
 
 N = 4000
@@ -55,7 +55,8 @@ def test_what_was_reached_is_said():
     assert rough.details["landmarks"][0] < fine.details["landmarks"][0]
     assert abs(fine.statistic - exact.statistic) < 1e-4 * exact.statistic
     rng = np.random.default_rng(0)
-    wide, noise = rng.normal(size=(3000, 30)), rng.normal(size=3000)
+    wide = rng.normal(size=(3000, 30))
+    noise = rng.normal(size=3000)
     result = cg.kcsd(
         cg.from_scores(-noise),
         wide,
@@ -77,7 +78,8 @@ def test_the_other_tests_against_exact(form):
         "fscd-optimize": lambda **k: cg.fscd(model, x, y, **k),
         "ksd": lambda **k: cg.ksd(cg.from_scores(model(x).score(y)), y, **k),
     }[form]
-    exact, low = run(rng=3, solver="exact"), run(rng=3, solver="lowrank")
+    exact = run(rng=3, solver="exact")
+    low = run(rng=3, solver="lowrank")
     assert abs(low.pvalue - exact.pvalue) <= 0.01
     assert abs(low.statistic - exact.statistic) <= 0.02 * exact.null_distribution.std()
 
@@ -137,8 +139,10 @@ def test_large_samples_give_signs_to_blocks():
 
 @pytest.mark.parametrize("precision", [0.6, 0.1])
 def test_the_level_holds_at_any_precision(precision):
-    """Fixed seeds and exact binomial bounds; `make calibrate` has a thousand trials of each."""
-    case, trials, rejections = problem("true-hetero"), 300, 0
+    """Fixed seeds, exact binomial bounds; `make calibrate` has a thousand trials."""
+    case = problem("true-hetero")
+    trials = 300
+    rejections = 0
     for trial in range(trials):
         x, y = case.draw(150, np.random.default_rng([trial, 150]))
         result = cg.kcsd(case.p, x, y, rng=trial, precision=precision, n_boot=200, engine=1)
@@ -154,8 +158,8 @@ def test_bad_options(test, precision):
         getattr(cg, test)(cg.from_scores(np.ones(10)), *rows, precision=precision)
 
 
-def slow_too_sure(x, y, scores):
-    """−Σ_c (s_c·f_c + ∂f_c/∂y_c) with numerical derivatives: f of row i as a function of its own y."""
+def slow_overconfidence(x, y, scores):
+    """−Σ_c (s_c·f_c + ∂f_c/∂y_c), f of row i differentiated numerically by its own y."""
 
     def functions(y):
         basis = np.column_stack([np.ones(len(y)), x])
@@ -165,7 +169,8 @@ def slow_too_sure(x, y, scores):
     total = -(scores * functions(y)).sum(axis=1)
     for i in range(len(y)):
         for c in range(y.shape[1]):
-            up, down = y.copy(), y.copy()
+            up = y.copy()
+            down = y.copy()
             up[i, c] += 1e-5
             down[i, c] -= 1e-5
             total[i] -= (functions(up) - functions(down))[i, c] / 2e-5
@@ -173,20 +178,21 @@ def slow_too_sure(x, y, scores):
 
 
 @pytest.mark.parametrize("d_y", [1, 2])
-def test_what_tells_that_a_model_is_too_sure_has_exact_derivatives(d_y):
+def test_what_tells_that_a_model_is_overconfident_has_exact_derivatives(d_y):
     rng = np.random.default_rng(0)
     x, y, scores = (rng.normal(size=(14, d)) for d in (2, d_y, d_y))
     np.testing.assert_allclose(
-        too_sure(x, y, scores), slow_too_sure(x, y, scores), atol=1e-8
+        overconfidence(x, y, scores), slow_overconfidence(x, y, scores), atol=1e-8
     )
 
 
-def test_a_true_model_is_sure_enough_on_average():
+def test_a_true_model_is_not_overconfident_on_average():
     rng = np.random.default_rng(1)
     means = []
     for _ in range(4000):
-        x, z = rng.normal(size=(9, 1)), rng.normal(size=(9, 1))
-        means.append(too_sure(x, 2 * x + z, -z).mean())
+        x = rng.normal(size=(9, 1))
+        z = rng.normal(size=(9, 1))
+        means.append(overconfidence(x, 2 * x + z, -z).mean())
     assert abs(np.mean(means)) < 4 * np.std(means) / np.sqrt(len(means))
 
 
@@ -195,11 +201,11 @@ def test_a_true_model_is_sure_enough_on_average():
 )
 def test_odd_values_of_y_are_no_reason_to_fail(y):
     x = np.column_stack([np.arange(9.0), np.ones(9)])  # with a constant column
-    assert np.isfinite(too_sure(x, y[:, None], -np.sign(y[:, None]))).all()
+    assert np.isfinite(overconfidence(x, y[:, None], -np.sign(y[:, None]))).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_model_known_by_scores_that_is_three_times_too_sure_is_rejected(seed):
+def test_a_model_known_by_scores_that_is_three_times_overconfident_is_rejected(seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=30)
     y = 2 * x + 3 * rng.normal(size=30)

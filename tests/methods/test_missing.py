@@ -1,4 +1,4 @@
-"""`missing=` in every test: as if the rows were left out, or made a level, by hand; and what is said."""
+"""`missing=` in every test: as if rows were left out, or made a category, by hand."""
 
 import dask.array as da
 import numpy as np
@@ -25,7 +25,9 @@ GROUPS = RNG.integers(1, 26, size=N)
 GROUPS[[4, 20]] = 0  # a group that first appears in a row that is left out
 
 #: Rows without a value of a, of kind, and of y.
-NO_A, NO_KIND, NO_Y = [4, 17], [17, 30], [31, 55]
+NO_A = [4, 17]
+NO_KIND = [17, 30]
+NO_Y = [31, 55]
 LOST = sorted({*NO_A, *NO_KIND, *NO_Y})
 KEPT = np.setdiff1d(np.arange(N), LOST)
 SAID = "5 of 90 rows were left out because a value is missing"
@@ -40,7 +42,8 @@ def without(values, rows, hole=np.nan):
 FRAME = pd.DataFrame({"a": A, "b": B, "kind": KIND}, index=np.arange(N) + 100)
 X = FRAME.assign(a=without(A, NO_A), kind=without(KIND, NO_KIND, None))
 Y_LOST = pd.Series(without(Y, NO_Y), index=X.index, name="y")
-X_KEPT, Y_KEPT = FRAME.iloc[KEPT], Y_LOST.iloc[KEPT]
+X_KEPT = FRAME.iloc[KEPT]
+Y_KEPT = Y_LOST.iloc[KEPT]
 #: "level" by hand: numbers at the lower median of the others, and a column that says where.
 MISSES = np.isin(np.arange(N), NO_A)
 X_LEVELS = pd.DataFrame(
@@ -170,7 +173,8 @@ def assert_same(result, by_hand, said):
 
 @pytest.mark.parametrize(("test", "kind"), CASES)
 def test_drop_is_dropping_by_hand(test, kind):
-    run, models = TESTS[test], MODELS[kind]
+    run = TESTS[test]
+    models = MODELS[kind]
     result = run(models, X, Y_LOST, missing="drop")
     assert_same(result, run(some(models, KEPT), X_KEPT, Y_KEPT), (SAID,))
     assert result.n <= N - len(LOST)
@@ -202,12 +206,14 @@ def test_refused_by_default(test):
 @pytest.mark.parametrize("test", FIXED)
 @pytest.mark.parametrize("container", ["arrays", "polars", "lists"])
 def test_containers(test, container):
-    x, y = np.column_stack([X["a"], X["b"]]), Y_LOST.to_numpy()
+    x = np.column_stack([X["a"], X["b"]])
+    y = Y_LOST.to_numpy()
     lost = sorted({*NO_A, *NO_Y})
     kept = np.setdiff1d(np.arange(N), lost)
     by_hand = TESTS[test](some(MODELS["tuple"], kept), x[kept], y[kept])
     if container == "polars":
-        x, y = pl.DataFrame(x, schema=["0", "1"]), pl.Series("y", y)
+        x = pl.DataFrame(x, schema=["0", "1"])
+        y = pl.Series("y", y)
         kept = kept.tolist()
         by_hand = TESTS[test](some(MODELS["tuple"], kept), x[kept], y[kept])
     elif container == "lists":
@@ -220,7 +226,8 @@ class TestGroups:
     @pytest.mark.parametrize("test", GROUPED)
     @pytest.mark.parametrize("kind", ["tuple", "draws", "function"])
     def test_of_all_rows(self, test, kind):
-        run, models = TESTS[test], MODELS[kind]
+        run = TESTS[test]
+        models = MODELS[kind]
         by_hand = run(some(models, KEPT), X_KEPT, Y_KEPT, groups=GROUPS[KEPT])
         for groups in (GROUPS, GROUPS.tolist(), pd.Series(GROUPS, index=X.index)):
             assert_same(
@@ -233,9 +240,11 @@ class TestGroups:
 
     @pytest.mark.parametrize("test", GROUPED)
     def test_named_by_a_column_of_x(self, test):
-        run, models = TESTS[test], MODELS["tuple"]
+        run = TESTS[test]
+        models = MODELS["tuple"]
         names = pd.Series([f"g{number}" for number in GROUPS], index=X.index)
-        given, kept = X.assign(g=names), X_KEPT.assign(g=names.iloc[KEPT])
+        given = X.assign(g=names)
+        kept = X_KEPT.assign(g=names.iloc[KEPT])
         by_hand = run(some(models, KEPT), kept, Y_KEPT, groups="g")
         assert_same(
             run(models, given, Y_LOST, missing="drop", groups="g"), by_hand, (SAID,)
@@ -247,7 +256,8 @@ class TestGroups:
 
     @pytest.mark.parametrize("test", GROUPED)
     def test_level_keeps_all_rows(self, test):
-        run, models = TESTS[test], MODELS["tuple"]
+        run = TESTS[test]
+        models = MODELS["tuple"]
         result = run(models, X, Y, missing="level", groups=GROUPS)
         assert_same(result, run(models, X_LEVELS, Y, groups=GROUPS), LEVELS_SAID)
 
@@ -271,7 +281,8 @@ class TestLevel:
         [case for case in CASES if case[0] != "calibration" and case[1] != "function"],
     )
     def test_as_made_by_hand(self, test, kind):
-        run, models = TESTS[test], MODELS[kind]
+        run = TESTS[test]
+        models = MODELS[kind]
         result = run(models, X, Y, missing="level")
         assert_same(result, run(models, X_LEVELS, Y), LEVELS_SAID)
 
@@ -305,7 +316,8 @@ class TestLevel:
 class TestModels:
     @pytest.mark.parametrize("test", FIXED)
     def test_predictions_may_be_missing_where_rows_go(self, test):
-        run, models = TESTS[test], MODELS["tuple"]
+        run = TESTS[test]
+        models = MODELS["tuple"]
         holes = [(without(mean, LOST), without(std, LOST[:2])) for mean, std in models]
         by_hand = run(some(models, KEPT), X_KEPT, Y_KEPT)
         assert_same(run(holes, X, Y_LOST, missing="drop"), by_hand, (SAID,))
@@ -333,10 +345,8 @@ class TestModels:
     )
     def test_classes(self, test):
         p, q = np.random.default_rng(1).dirichlet([2.0, 1.0, 1.0], size=(2, N))
-        classes, y = (
-            ["air", "bus", "car"],
-            pd.Series(without(KIND, NO_Y, None), index=X.index),
-        )
+        classes = ["air", "bus", "car"]
+        y = pd.Series(without(KIND, NO_Y, None), index=X.index)
         models = [cg.probabilities(values, classes) for values in (p, q)]
         x = X[["a", "b"]]
         kept = np.setdiff1d(np.arange(N), [*NO_A, *NO_Y])
@@ -352,9 +362,11 @@ class TestModels:
 
     def test_draws_of_several_columns(self):
         rng = np.random.default_rng(2)
-        y, draws = rng.normal(size=(N, 2)), rng.normal(size=(N, 30, 2))
+        y = rng.normal(size=(N, 2))
+        draws = rng.normal(size=(N, 30, 2))
         y[8, 1] = np.nan
-        model, kept = cg.from_draws(draws), np.delete(np.arange(N), 8)
+        model = cg.from_draws(draws)
+        kept = np.delete(np.arange(N), 8)
         for test in ("adaptive", "kcsd", "mmd"):
             result = TESTS[test]([model], FRAME, y, missing="drop")
             by_hand = TESTS[test]([model.take(kept)], FRAME.iloc[kept], y[kept])
@@ -381,7 +393,8 @@ def test_all_that_check_says():
     result = cg.check(MODELS["tuple"][0], X, Y_LOST, missing="drop", **how)
     how["groups"] = GROUPS[KEPT]
     by_hand = cg.check(some(MODELS["tuple"], KEPT)[0], X_KEPT, Y_KEPT, **how)
-    found, wanted = result.to_dict(), by_hand.to_dict()
+    found = result.to_dict()
+    wanted = by_hand.to_dict()
     assert_same(result.result, by_hand.result, (SAID,))
     for key in found.keys() - {"result", "details"}:
         assert found[key] == wanted[key], key
@@ -391,7 +404,8 @@ def test_all_that_check_says():
 
 
 def test_maps():
-    models, p = MODELS["tuple"], some(MODELS["tuple"], KEPT)[0]
+    models = MODELS["tuple"]
+    p = some(MODELS["tuple"], KEPT)[0]
     at = X_KEPT.iloc[:6]
     for function in (cg.witness, cg.power_criterion):
         result = function(models[0], X, Y_LOST, at=at, rng=0, missing="drop")

@@ -19,8 +19,8 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
 )
-from condgof.laws._families import Normal
-from condgof.null._bootstrap import permutation_weights
+from condgof.laws import Normal
+from condgof.null import permutation_weights
 from condgof.result import pvalue_number
 from condgof.sample import Seed, Use
 from condgof.study import problem
@@ -39,7 +39,8 @@ def by_hand(model, x, y, seed):
     """The two groups of rows, made as the docstring says."""
     n = len(x)
     order = Seed.of(seed).stream(Use.SPLIT).permutation(n)
-    first, second = np.sort(order[: (n + 1) // 2]), np.sort(order[(n + 1) // 2 :])
+    first = np.sort(order[: (n + 1) // 2])
+    second = np.sort(order[(n + 1) // 2 :])
     new = model(x[second]).sample(Seed.of(seed).stream(Use.MODEL_SAMPLE))
     values = np.concatenate([y.reshape(n, -1)[first], new])
     return x[np.concatenate([first, second])], values, np.arange(n) < len(first)
@@ -76,7 +77,8 @@ def test_values_and_draws(n, name_x, name_y):
 
 def test_two_columns_of_y_and_a_product_on_x():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
+    x = rng.normal(size=(20, 3))
+    y = rng.normal(size=(20, 2))
     model = Normal(mean=lambda x: x[:, :2], std=[[1.0, 2.0]])
     kernel = cg.Gaussian(1.5).on(2, 0) * cg.Matern12(0.7).on(1)
     result = cg.mmd(
@@ -124,8 +126,8 @@ def test_memory_stays_in_the_budget():
     budget = 16 * 2**20
     cg.mmd(case.p, x[:50], y[:50], rng=0, n_boot=5)  # imports are not counted
     tracemalloc.start()
-    cg.mmd(case.p, x, y, rng=0, n_boot=300, engine=2, memory=budget, kernel_y=cg.Gaussian(1.0),
-           kernel_x=cg.Gaussian(1.0))  # fmt: skip
+    kernels = {"kernel_x": cg.Gaussian(1.0), "kernel_y": cg.Gaussian(1.0)}
+    cg.mmd(case.p, x, y, rng=0, n_boot=300, engine=2, memory=budget, **kernels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < budget + 60 * x.nbytes
@@ -156,8 +158,9 @@ def test_the_result():
 
 
 def test_tiny_samples_tie_with_their_own_statistic():
-    """A third of the permutations of 2 + 2 rows give the same groups; the p-value says so."""
-    x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([9.0, 1.0, -3.0, 4.0])
+    """A third of the permutations of 2 + 2 rows give the same groups: p counts them."""
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    y = np.array([9.0, 1.0, -3.0, 4.0])
     for seed in range(5):
         result = cg.mmd((np.zeros(4), np.ones(4)), x, y, n_boot=2000, rng=seed)
         equal = (result.null_distribution == result.statistic).mean()
@@ -177,7 +180,9 @@ def test_never_zero_and_found_where_it_is_plain():
 @pytest.mark.parametrize("name", ["true-hetero", "true-student"])
 @pytest.mark.parametrize("n", [30, 31])
 def test_level(name, n):
-    case, trials, pvalues = problem(name), 150, []
+    case = problem(name)
+    trials = 150
+    pvalues = []
     for trial in range(trials):
         x, y = case.draw(n, np.random.default_rng([trial, n]))
         pvalues.append(cg.mmd(case.p, x, y, n_boot=199, rng=trial, engine=1).pvalue)
@@ -205,7 +210,7 @@ class TestModels:
         assert turned.statistic == pytest.approx(plain.statistic, rel=1e-9)
 
     def test_renumbering_rows_renumbers_the_split(self):
-        """The split goes by row number; given the same groups, the order inside them is nothing."""
+        """The split goes by row number; the order within the groups makes no difference."""
         x, y = draw(40)
         order = Seed.of(2).stream(Use.SPLIT).permutation(40)
         turned = np.arange(40)

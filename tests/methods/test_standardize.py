@@ -43,7 +43,8 @@ def test_arrays(form, by):
         locations = [[0.0, 0.0], [1.0, -1.0]] if form == "given" else form
         return cg.fscd(model, x, y, locations=locations, n_locations=2, **options, **SHORT)
 
-    got, wanted = run(model, y, standardize=by), run(cg.from_scores(s), u)
+    got = run(model, y, standardize=by)
+    wanted = run(cg.from_scores(s), u)
     assert got.pvalue == wanted.pvalue
     assert got.statistic == pytest.approx(wanted.statistic, rel=1e-8)
     assert got.kernel_y.bandwidth == pytest.approx(wanted.kernel_y.bandwidth)
@@ -83,7 +84,8 @@ N = 6_000
 def table():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, N))
-    mu, sd = a - b, np.exp(0.3 * b)
+    mu = a - b
+    sd = np.exp(0.3 * b)
     y = mu + sd * rng.standard_t(6, N)
     u = (y - mu) / sd
     return {"a": a, "b": b, "y": y, "mu": mu, "sd": sd, "u": u, "s": -u}

@@ -25,7 +25,8 @@ N = 10_000
 def make_table(n=N, wrong=0.0, seed=0):
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, n))
-    mu, sd = a - b, np.exp(0.3 * b)
+    mu = a - b
+    sd = np.exp(0.3 * b)
     y = mu + wrong * a**2 + sd * rng.normal(size=n)
     return pa.table({"a": a, "b": b, "y": y, "mu": mu, "sd": sd, "s": (mu - y) / sd**2})
 
@@ -38,7 +39,8 @@ def write(table, folder, files=1, form="parquet", rows=None):
     folder.mkdir()
     cuts = np.linspace(0, len(table), files + 1).astype(int)
     for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
-        part, path = table.slice(start, stop - start), folder / f"part-{i:03}.{form}"
+        part = table.slice(start, stop - start)
+        path = folder / f"part-{i:03}.{form}"
         if form == "parquet":
             pq.write_table(part, path, row_group_size=rows)
         elif form == "csv":
@@ -111,10 +113,11 @@ def test_ways_to_give_the_model_agree(one_file, reference):
 
 
 def test_close_to_the_same_sample_in_memory(one_file, reference):
-    """Signs belong to blocks of rows, so that p-values differ by the noise of 1,000 draws."""
+    """Signs belong to blocks of rows: p-values differ by the noise of 1,000 draws."""
     x = np.column_stack([TABLE["a"], TABLE["b"]])
     kernels = {"kernel_x": reference.kernel_x, "kernel_y": reference.kernel_y}
-    s, y = np.asarray(TABLE["s"]), np.asarray(TABLE["y"])
+    s = np.asarray(TABLE["s"])
+    y = np.asarray(TABLE["y"])
     exact = cg.kcsd(cg.from_scores(s), x, y, rng=5, solver="exact", **kernels)
     assert reference.statistic == pytest.approx(
         exact.statistic, abs=0.02 * exact.null_distribution.std()
@@ -163,7 +166,7 @@ def test_the_other_tests_and_maps(one_file, tmp_path):
 
 
 def test_rows_left_out_count_for_nothing(one_file):
-    """Optimised FSCD on a stream equals the same locations on the stream without the training rows."""
+    """Optimised FSCD is FSCD at these locations on a stream without the training rows."""
     result = cg.fscd(MODEL, scan(one_file), rng=4, n_boot=200, solver="lowrank")
     from condgof.sample import Seed, Use
 
@@ -192,7 +195,8 @@ def test_rows_left_out_count_for_nothing(one_file):
 )  # which is for rows sorted by y too
 def test_sorted_files_keep_the_level(tmp_path):
     """The subsample is uniform over row numbers, never the head of a file."""
-    trials, rejections = 20, 0
+    trials = 20
+    rejections = 0
     for trial in range(trials):
         table = make_table(6000, seed=trial).sort_by("y")
         source = scan(write(table, tmp_path / str(trial), 3))

@@ -112,7 +112,8 @@ class TestOptimize:
         model, x, y = hgm
         train = np.sort(Seed.of(0).stream(Use.SPLIT).permutation(400)[:120])
         result = cg.fscd(*hgm, rng=0, n_locations=2)
-        sigma_x, sigma_y = result.kernel_x.bandwidth, result.kernel_y.bandwidth
+        sigma_x = result.kernel_x.bandwidth
+        sigma_y = result.kernel_y.bandwidth
         h = oracle.stein_h(
             y[train], model(x[train]).score(y[train]), oracle.gaussian, sigma_y
         )
@@ -144,7 +145,8 @@ class TestOptimize:
     def test_bound_models_are_split_with_the_sample(self, hgm):
         model, x, y = hgm
         mean, std = model(x).mean_std()
-        functional, bound = cg.fscd(model, x, y, rng=0), cg.fscd((mean, std), x, y, rng=0)
+        functional = cg.fscd(model, x, y, rng=0)
+        bound = cg.fscd((mean, std), x, y, rng=0)
         scores = cg.fscd(cg.from_scores(model(x).score(y)), x, y, rng=0)
         assert functional.pvalue == bound.pvalue == scores.pvalue
         assert functional.statistic == pytest.approx(bound.statistic, rel=1e-12)
@@ -217,7 +219,8 @@ class TestFssd:
 
     def test_many_rows_are_gathered_in_blocks(self):
         y = np.random.default_rng(0).normal(size=(6000, 2))
-        at, s = y[:3], -1.1 * y
+        at = y[:3]
+        s = -1.1 * y
         result = cg.fssd(
             cg.from_scores(s), y, locations=at, kernel_y=cg.Gaussian(1.0), rng=0
         )
@@ -239,7 +242,7 @@ class TestFssd:
         assert result.null_distribution.std() == pytest.approx(spread, rel=0.15)
 
     def test_units_do_not_matter(self):
-        """Optimised in units of the bandwidth, so that data in millimetres do as well as in metres."""
+        """Optimised in units of the bandwidth: millimetres do as well as metres."""
         plain = cg.fssd(cg.models.Normal(mean=[[0.0, 0.0]], std=1.0), self.Y, rng=0)
         milli = cg.fssd(cg.models.Normal(mean=[[0.0, 0.0]], std=1e3), 1e3 * self.Y, rng=0)
         np.testing.assert_allclose(milli.locations, 1e3 * plain.locations, rtol=1e-4)
@@ -267,14 +270,23 @@ class TestFssd:
 def test_random_locations_follow_a_gaussian_fitted_to_x():
     rng = np.random.default_rng(0)
     x = rng.multivariate_normal([5.0, -3.0], [[2.0, 1.2], [1.2, 1.0]], size=2000)
-    result = cg.fscd(cg.from_scores(np.ones(2000)), x, rng.normal(size=2000), locations="random",
-                     n_locations=3000, n_boot=1, rng=0, kernel_x=cg.Gaussian(1.0))  # fmt: skip
+    y = rng.normal(size=2000)
+    result = cg.fscd(
+        cg.from_scores(np.ones(2000)),
+        x,
+        y,
+        locations="random",
+        n_locations=3000,
+        n_boot=1,
+        rng=0,
+        kernel_x=cg.Gaussian(1.0),
+    )
     np.testing.assert_allclose(result.locations.mean(axis=0), x.mean(axis=0), atol=0.15)
     np.testing.assert_allclose(np.cov(result.locations.T), np.cov(x.T), atol=0.2)
 
 
 def test_tiny_samples_tie_with_their_own_statistic():
-    """With three rows a quarter of all signs give the statistic itself; the p-value says so."""
+    """With three rows a quarter of all signs give the statistic itself: p counts them."""
     model = cg.from_scores([3.0, 2.5, 2.0])
     result = cg.kcsd(model, [0.0, 0.1, 0.2], [1.0, 1.5, 2.0], n_boot=4000, rng=0)
     equal = (result.null_distribution == result.statistic).mean()

@@ -13,7 +13,8 @@ KERNELS = ["Gaussian", "IMQ", "Matern52"]
 
 def draw(d_x, d_y, n=25):
     rng = np.random.default_rng([d_x, d_y])
-    x, y = rng.normal(3.0, 2.0, (n, d_x)), rng.normal(-1.0, 1.5, (n, d_y))
+    x = rng.normal(3.0, 2.0, (n, d_x))
+    y = rng.normal(-1.0, 1.5, (n, d_y))
     return x, y, rng.normal(0.0, 1.0, (n, d_y))
 
 
@@ -26,7 +27,8 @@ def close(got, wanted):
 def test_kcsd_with_the_median_heuristic(name, d_x, d_y):
     x, y, s = draw(d_x, d_y)
     kernel = oracle.KERNELS[name]
-    sigma_x, sigma_y = oracle.median_distance(x), oracle.median_distance(y)
+    sigma_x = oracle.median_distance(x)
+    sigma_y = oracle.median_distance(y)
     matrix = oracle.gram(x, x, kernel, sigma_x) * oracle.stein_h(y, s, kernel, sigma_y)
     make = getattr(cg, name)
     result = cg.kcsd(
@@ -46,7 +48,8 @@ def test_kcsd_with_the_median_heuristic(name, d_x, d_y):
 @pytest.mark.parametrize("name", KERNELS)
 def test_fscd_witness_and_criterion(name, d_x, d_y):
     x, y, s = draw(d_x, d_y)
-    kernel, make = oracle.KERNELS[name], getattr(cg, name)
+    kernel = oracle.KERNELS[name]
+    make = getattr(cg, name)
     sets = np.random.default_rng(7).normal(3.0, 2.0, (4, 3, d_x))
     kernels = {"kernel_x": make(2.5), "kernel_y": make(1.2)}
     h = oracle.stein_h(y, s, kernel, 1.2)
@@ -72,7 +75,7 @@ def test_fscd_witness_and_criterion(name, d_x, d_y):
 
 @pytest.mark.parametrize("null", ["wild", "multinomial"])
 def test_null_draws(null):
-    from condgof.null._bootstrap import bootstrap_weights
+    from condgof.null import bootstrap_weights
     from condgof.sample import Seed
 
     x, y, s = draw(2, 2)
@@ -103,7 +106,8 @@ def test_null_draws(null):
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_unconditional_ancestors(name, d_y):
     _, y, s = draw(1, d_y)
-    kernel, make = oracle.KERNELS[name], getattr(cg, name)
+    kernel = oracle.KERNELS[name]
+    make = getattr(cg, name)
     h = oracle.stein_h(y, s, kernel, 1.2)
     close(
         cg.ksd(cg.from_scores(s), y, kernel_y=make(1.2), n_boot=1).statistic,
@@ -146,7 +150,7 @@ def test_scale_x_divides_by_standard_deviations():
 
 
 def test_ranks_are_compared_by_their_normal_scores():
-    """Any increasing change of a column of x changes nothing; locations are in the user's units."""
+    """Increasing functions of x change nothing; locations are in the user's units."""
     x, y, s = draw(2, 1)
     z = norm.ppf((np.argsort(np.argsort(x, axis=0), axis=0) + 0.5) / len(x))
     bent = np.column_stack([np.exp(x[:, 0]), x[:, 1] ** 3])

@@ -5,46 +5,63 @@ import pytest
 from scipy import stats
 
 from condgof.errors import InputError
-from condgof.methods._options import Options
-from condgof.null._bootstrap import (
-    multinomial_weights,
+from condgof.null import (
+    bootstrap_weights,
+    check_n_boot,
     normal_pvalue,
-    normal_weights,
     permutation_weights,
     pvalue,
     settle_ties,
-    sign_weights,
 )
 from condgof.sample import Seed
 
+#: Weights are made again whenever they are asked for, where nothing may be kept.
+NOTHING = 0
 
-def odd_labels(n, m, seed):
+
+def sign_weights(n, m, seed):
+    return bootstrap_weights("wild", n, m, seed, keep=NOTHING)
+
+
+def multinomial_weights(n, m, seed):
+    return bootstrap_weights("multinomial", n, m, seed, keep=NOTHING)
+
+
+def normal_weights(n, m, seed):
+    return bootstrap_weights("spectral", n, m, seed, keep=NOTHING)
+
+
+def labels_of_a_third(n, m, seed):
     return permutation_weights(n, n // 3, m - 1, seed)
 
 
-MAKERS = [sign_weights, multinomial_weights, normal_weights, odd_labels]
+MAKERS = [sign_weights, multinomial_weights, normal_weights, labels_of_a_third]
 
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("n", [3, 255, 256, 257, 1000])
 def test_any_chunking_gives_the_same_rows(make, n):
-    made_anew = make(n, 13, Seed.of(4))
-    kept = made_anew.keeping(10**6)
+    weights = make(n, 13, Seed.of(4))
+    assert weights.kept is None
+    kept = weights.keeping(10**6)
     assert kept.kept is not None
     whole = kept.block(0, n)
     assert whole.shape == (n, 13)
     for start, stop in [(0, n), (0, 1), (n - 1, n), (n // 3, n - n // 4)]:
         np.testing.assert_array_equal(kept.block(start, stop), whole[start:stop])
-        np.testing.assert_array_equal(made_anew.block(start, stop), whole[start:stop])
+        np.testing.assert_array_equal(weights.block(start, stop), whole[start:stop])
 
 
 @pytest.mark.parametrize(
     ("make", "size"), [(sign_weights, 1), (multinomial_weights, 1), (normal_weights, 8)]
 )
 def test_weights_that_are_kept_fit_into_the_bytes_they_may_take(make, size):
-    n, m = 1000, 13
-    assert make(n, m, Seed.of(4)).keeping(size * n * m).kept.nbytes == size * n * m
-    assert make(n, m, Seed.of(4)).keeping(size * n * m - 1).kept is None
+    n = 1000
+    m = 13
+    weights = make(n, m, Seed.of(4))
+    needed = size * n * m
+    assert weights.keeping(needed).kept.nbytes == needed
+    assert weights.keeping(needed - 1).kept is None
 
 
 def test_signs_are_fair_and_independent():
@@ -59,16 +76,18 @@ def test_signs_are_fair_and_independent():
 
 
 def test_multinomial_counts():
-    n, m = 700, 400
+    n = 700
+    m = 400
     counts = multinomial_weights(n, m, Seed.of(0)).block(0, n) + 1
     np.testing.assert_array_equal(counts.sum(axis=0), n)
     # Each count is Binomial(n, 1/n); chi-square over 0, 1, 2, 3, 4+ at a fixed seed.
-    observed = np.array([(counts == c).sum() for c in range(4)] + [(counts >= 4).sum()])
+    observed = [(counts == c).sum() for c in range(4)] + [(counts >= 4).sum()]
     expected = stats.binom.pmf(range(4), n, 1 / n)
     expected = np.append(expected, 1 - expected.sum()) * n * m
     assert stats.chisquare(observed, expected).pvalue > 1e-4
     # Rows of different blocks are negatively correlated like those of one multinomial.
-    first, last = counts[:256].sum(axis=0), counts[512:].sum(axis=0)
+    first = counts[:256].sum(axis=0)
+    last = counts[512:].sum(axis=0)
     sd = np.sqrt(n * (256 / n) * (1 - 256 / n))
     assert first.std() == pytest.approx(sd, rel=5 / np.sqrt(2 * m))
     assert np.corrcoef(first, last)[0, 1] < 0
@@ -76,7 +95,9 @@ def test_multinomial_counts():
 
 @pytest.mark.parametrize("most", [0, 10**5, 10**7])
 def test_permuted_labels(most):
-    n, first, m = 700, 300, 400
+    n = 700
+    first = 300
+    m = 400
     w = permutation_weights(n, first, m, Seed.of(0)).keeping(most).block(0, n)
     assert w.shape == (n, m + 1)
     assert set(np.unique(w)) == {1.0, -1.0}
@@ -111,8 +132,25 @@ def test_ties_and_the_normal_tail():
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_seeds_differ(make):
-    a, b = make(50, 5, Seed.of(0)).block(0, 50), make(50, 5, Seed.of(1)).block(0, 50)
-    assert (a != b).any()
+    one = make(50, 5, Seed.of(0)).block(0, 50)
+    other = make(50, 5, Seed.of(1)).block(0, 50)
+    assert (one != other).any()
+
+
+def test_weights_by_hand():
+    signs = sign_weights(5, 3, Seed.of(0)).block(0, 5)
+    assert signs.shape == (5, 3)
+    assert set(signs.ravel()) == {-1.0, 1.0}
+    labels = permutation_weights(5, 2, 3, Seed.of(0)).block(0, 5)
+    np.testing.assert_array_equal(labels[:, 0], [1, 1, -1, -1, -1])
+    np.testing.assert_array_equal(labels.sum(axis=0), [-1, -1, -1, -1])
+
+
+def test_pvalues_by_hand():
+    assert pvalue(2.0, np.array([0.0, 1.0, 2.0])) == 0.5
+    assert settle_ties(0.3, np.array([0.1 + 0.2, 0.5]), 1e-12).tolist() == [0.3, 0.5]
+    assert normal_pvalue(0.0) == 0.5
+    assert normal_pvalue(1e3) > 0
 
 
 def test_pvalue_counts_ties_and_is_never_zero():
@@ -125,9 +163,4 @@ def test_pvalue_counts_ties_and_is_never_zero():
 @pytest.mark.parametrize("n_boot", [0, -3])
 def test_bad_number_of_draws(n_boot):
     with pytest.raises(InputError, match="n_boot must be at least 1"):
-        Options.of(n_boot=n_boot)
-
-
-def test_unknown_null():
-    with pytest.raises(InputError, match="'wild', 'multinomial'"):
-        Options.of(null="gaussian")
+        check_n_boot(n_boot)

@@ -5,10 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from condgof.errors import InputError, InputTypeError
-from condgof.report._studies import STYLES, draw_criterion, draw_power, plot_power
-from condgof.study import Study
-from condgof.study._examples import ILLUSTRATIONS, PAPER_METHODS, illustrate
-from condgof.study._names import METHODS
+from condgof.report import STYLES, draw_criterion, draw_power, plot_power
+from condgof.study import ILLUSTRATIONS, METHODS, PAPER_METHODS, Study, illustrate
 from condgof.study._study import Outcome, Topic, Trial
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import condgof as cg
 from condgof.errors import InputError, MissingPackageError
-from condgof.report._pictures import main_pictures
-from condgof.study._examples import engel_study
+from condgof.report import main_pictures
+from condgof.study import engel_study
 from read_page import Page
-from report.made import made
+from report.samples import checks
 
-CHECKS = made()
+CHECKS = checks()
 N = 300
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from condgof.check._axes import Axis
-from condgof.report._chart import along, ends_of
-from condgof.report._text import (
+from condgof.check import Axis
+from condgof.report import (
+    charts,
     html,
     label,
     minus,
@@ -16,7 +16,7 @@ from condgof.report._text import (
     tick_texts,
     ticks,
     visible,
-)  # fmt: skip
+)
 from condgof.result import number, pvalue_words, rounded, share_interval
 
 
@@ -89,9 +89,9 @@ def test_ticks():
         "0",
         "2.5M",
     ]
-    assert ends_of(np.array([2000.0, 2010.0]), 0.0) == (2000.0, 2010.0)
-    assert ends_of(np.array([2006.0, 2006.0])) == (2005.5, 2006.5)
+    assert charts.ends_of(np.array([2000.0, 2010.0]), 0.0) == (2000.0, 2010.0)
+    assert charts.ends_of(np.array([2006.0, 2006.0])) == (2005.5, 2006.5)
     days = np.datetime64("2019-01-01").astype(float) + np.arange(1400)
-    scale = along(Axis("day", "dates", days, None, False, "day"))
+    scale = charts.along(Axis("day", "dates", days, None, False, "day"))
     assert scale.texts == ("2019-07-16", "2020-11-30", "2022-04-18")
     assert all(scale.ends[0] < at < scale.ends[1] for at in scale.at)

@@ -94,7 +94,7 @@ class TestWhatJustWorks:
 
     def test_a_later_change_of_the_callers_array_does_not_reach_a_sample(self):
         x = X.copy()
-        sample = Sample.of(x, Y)
+        sample = Sample.from_data(x, Y)
         x[:] = 0
         assert sample.x.any()
 
@@ -242,24 +242,49 @@ class TestBadInput:
             (X[:2], Y[:2], ShapeError, "at least 3 rows, got 2"),
             (X[:0], Y[:0], ShapeError, "empty"),
             ([], [], ShapeError, "empty"),
-            (with_bad(X, 3, 7), Y, NonFiniteError, "x has NaN .* 2 of 40 rows, the first in row 3"),
-            (X, with_bad(Y, 9), NonFiniteError, "y has NaN .* 1 of 40 rows, the first in row 9"),
+            (
+                with_bad(X, 3, 7),
+                Y,
+                NonFiniteError,
+                "x has NaN .* 2 of 40 rows, the first in row 3",
+            ),
+            (
+                X,
+                with_bad(Y, 9),
+                NonFiniteError,
+                "y has NaN .* 1 of 40 rows, the first in row 9",
+            ),
             (X, with_bad(Y, 9, value=np.inf), NonFiniteError, "y has NaN or infinite"),
-            (X.astype(object), Y, InputTypeError, "x must be real numbers, got an array of object"),
+            (
+                X.astype(object),
+                Y,
+                InputTypeError,
+                "x must be real numbers, got an array of object",
+            ),
             (X, Y.astype(complex), InputTypeError, "got an array of complex128 values"),
-            (np.array(["a"] * N), Y, InputTypeError, "text columns of x are fine in a frame"),
+            (
+                np.array(["a"] * N),
+                Y,
+                InputTypeError,
+                "text columns of x are fine in a frame",
+            ),
             (X, np.array(["2020-01-01"] * N, dtype="M8[D]"), InputTypeError, "datetime64"),
             (X, np.full(N, 3.0), InputError, "y is constant"),
             (np.ones((N, 2)), Y, InputError, "Every column of x is constant"),
             (np.ones(N), np.ones(N), InputError, "x is constant"),
-            (X[:, :, None], Y, ShapeError, r"x must have shape \(n,\) or \(n, d\), got \(40, 2, 1\)"),
+            (
+                X[:, :, None],
+                Y,
+                ShapeError,
+                r"x must have shape \(n,\) or \(n, d\), got \(40, 2, 1\)",
+            ),
             (X[:, :0], Y, ShapeError, r"x is empty, got \(40, 0\)"),
             (3.0, Y, ShapeError, "a single float"),
             (None, Y, InputTypeError, "x is missing"),
             ([[1, 2], [3]] * 20, Y, InputTypeError, "x cannot be read"),
             (np.ma.masked_array(X[:, 0], X[:, 0] > 0), Y, NonFiniteError, "x has NaN"),
         ],
-    )  # fmt: skip
+    )
     def test_data(self, x, y, error, message):
         with pytest.raises(error, match=message) as caught:
             cg.kcsd(cg.models.Normal(mean=0.0, std=1.0), x, y)
@@ -330,8 +355,15 @@ class TestBadInput:
         with pytest.raises(CondgofError, match=message):
             cg.fscd(cg.from_scores(SCORES), X, Y, **options)
 
-    @pytest.mark.parametrize("options", [{"locations": "best"}, {"locations": np.zeros((2, 3))},
-                                         {"locations": [["a"]]}, {"n_locations": 0}])  # fmt: skip
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"locations": "best"},
+            {"locations": np.zeros((2, 3))},
+            {"locations": [["a"]]},
+            {"n_locations": 0},
+        ],
+    )
     def test_options_of_fssd(self, options):
         with pytest.raises(CondgofError, match="locations"):
             cg.fssd(cg.from_scores(SCORES), Y, **options)
@@ -582,9 +614,11 @@ class TestWhatOnceBroke:
                 raise RuntimeError("call detach() first")
 
         for bad in ([[1.0, 2.0], [3.0]], NeedsGrad()):
-            for model in (lambda b=bad: cg.from_score(lambda y, x: b),
-                          lambda b=bad: cg.from_log_prob(lambda y, x: b),
-                          lambda b=bad: cg.normal(mean=b, std=1.0)):  # fmt: skip
+            for model in (
+                lambda b=bad: cg.from_score(lambda y, x: b),
+                lambda b=bad: cg.from_log_prob(lambda y, x: b),
+                lambda b=bad: cg.normal(mean=b, std=1.0),
+            ):
                 with pytest.raises(InputTypeError, match="cannot be read"):
                     cg.kcsd(model(), X, Y)
         with pytest.raises(InputTypeError, match="not some of each"):

@@ -1,4 +1,4 @@
-"""Kinds of columns: dates, levels with an order, and what is neither a number nor a level."""
+"""Kinds of columns: dates, levels with an order, and what is neither number nor level."""
 
 import datetime as dt
 from decimal import Decimal
@@ -42,12 +42,16 @@ class TestDates:
             pd.DataFrame({"day": OSLO}),
             OSLO,
             arrow(PYTHON, pa.timestamp("us")).to_frame("day"),
-            arrow(OSLO.to_pydatetime().tolist(), pa.timestamp("us", "Europe/Oslo")).to_frame("day"),
+            arrow(
+                OSLO.to_pydatetime().tolist(), pa.timestamp("us", "Europe/Oslo")
+            ).to_frame("day"),
             pd.DataFrame({"day": pd.Series(PYTHON, dtype=object)}),
             pd.DataFrame({"day": pd.Series(OSLO.to_pydatetime(), dtype=object)}),
             pl.DataFrame({"day": PYTHON}),
             pl.DataFrame({"day": PYTHON}).select(
-                pl.col("day").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Oslo")
+                pl.col("day")
+                .dt.replace_time_zone("UTC")
+                .dt.convert_time_zone("Europe/Oslo")
             ),
             pl.Series("day", PYTHON).dt.cast_time_unit("ms"),
             MOMENTS.to_numpy(),
@@ -58,13 +62,28 @@ class TestDates:
             OSLO.to_pydatetime().tolist(),
         ],
         ids=[
-            "series", "frame", "seconds", "zone", "index", "arrow", "arrow-zone", "object",
-            "object-zone", "polars", "polars-zone", "polars-series", "array", "matrix", "minutes",
-            "list", "object-array", "list-zone",
+            "series",
+            "frame",
+            "seconds",
+            "zone",
+            "index",
+            "arrow",
+            "arrow-zone",
+            "object",
+            "object-zone",
+            "polars",
+            "polars-zone",
+            "polars-series",
+            "array",
+            "matrix",
+            "minutes",
+            "list",
+            "object-array",
+            "list-zone",
         ],
-    )  # fmt: skip
+    )
     def test_days_since_1970_in_utc(self, x, request):
-        sample = Sample.of(x, Y)
+        sample = Sample.from_data(x, Y)
         np.testing.assert_allclose(sample.x[:, 0], DAYS, rtol=1e-15)
         assert sample.x_columns[0].dates
         assert not sample.x_columns[0].categorical
@@ -86,24 +105,26 @@ class TestDates:
     )
     def test_days_without_a_time(self, make):
         days = [dt.date(1969, 12, 31) + dt.timedelta(i) for i in range(N)]
-        np.testing.assert_array_equal(Sample.of(make(days), Y).x[:, 0], np.arange(N) - 1.0)
-        sample = Sample.of(make([None, *days[1:]]), Y, missing="drop")
+        np.testing.assert_array_equal(
+            Sample.from_data(make(days), Y).x[:, 0], np.arange(N) - 1.0
+        )
+        sample = Sample.from_data(make([None, *days[1:]]), Y, missing="drop")
         assert sample.kept.tolist() == list(range(1, N))
         with pytest.raises(
             NonFiniteError, match="missing values in 1 of 24 rows, the first in row 0"
         ):
-            Sample.of(make([None, *days[1:]]), Y)
+            Sample.from_data(make([None, *days[1:]]), Y)
 
     def test_locations_are_dates(self):
         x = pd.DataFrame({"day": MOMENTS, "a": A})
-        sample = Sample.of(x, Y)
+        sample = Sample.from_data(x, Y)
         np.testing.assert_allclose(sample.locations(x[:2])[:, 0], DAYS[:2])
         assert sample.labels(sample.x[:1]) == ({"day": FIRST, "a": A[0]},)
         with pytest.raises(InputTypeError, match="'day' must hold dates, as in x"):
             sample.locations(x[:2].assign(day=1.0))
         with pytest.raises(InputTypeError, match="'a' must hold numbers, as in x"):
             sample.locations(x[:2].assign(a=MOMENTS[:2]))
-        only = Sample.of(MOMENTS.to_numpy(), Y)
+        only = Sample.from_data(MOMENTS.to_numpy(), Y)
         np.testing.assert_allclose(only.locations(MOMENTS.to_numpy()[:2])[:, 0], DAYS[:2])
         np.testing.assert_allclose(only.locations(DAYS[:2])[:, 0], DAYS[:2])
         with pytest.raises(NonFiniteError, match=r"at .*missing values in 1 of 1"):
@@ -112,14 +133,22 @@ class TestDates:
     @pytest.mark.parametrize(
         "y",
         [
-            pd.Series(MOMENTS), pd.Series(OSLO), pd.DataFrame({"y": OSLO}), OSLO, pl.Series(PYTHON),
-            arrow(PYTHON, pa.timestamp("us", "UTC")), pd.Series(PYTHON, dtype=object), PYTHON,
-            MOMENTS.to_numpy(), np.array(PYTHON, dtype=object), [day.date() for day in PYTHON],
+            pd.Series(MOMENTS),
+            pd.Series(OSLO),
+            pd.DataFrame({"y": OSLO}),
+            OSLO,
+            pl.Series(PYTHON),
+            arrow(PYTHON, pa.timestamp("us", "UTC")),
+            pd.Series(PYTHON, dtype=object),
+            PYTHON,
+            MOMENTS.to_numpy(),
+            np.array(PYTHON, dtype=object),
+            [day.date() for day in PYTHON],
         ],
-    )  # fmt: skip
+    )
     def test_dates_in_y_are_refused(self, y):
         with pytest.raises(InputTypeError, match=r"y .*holds dates"):
-            Sample.of(A, y)
+            Sample.from_data(A, y)
         with pytest.raises(InputTypeError, match=r"y .*holds dates"):
             Sample.unconditional(y)
 
@@ -138,7 +167,10 @@ class TestDates:
         ],
     )
     def test_what_else_there_is_of_time(self, column):
-        for run in (lambda: Sample.of(column, Y), lambda: Sample.of(A, column)):
+        for run in (
+            lambda: Sample.from_data(column, Y),
+            lambda: Sample.from_data(A, column),
+        ):
             with pytest.raises(
                 InputTypeError,
                 match=r"neither numeric nor text nor dates|must be real numbers",
@@ -149,17 +181,21 @@ class TestDates:
         for other in (1.0, "a"):
             x = pd.DataFrame({"a": pd.Series([other, *PYTHON[1:]], dtype=object)})
             with pytest.raises(InputTypeError, match="neither numeric nor text nor dates"):
-                Sample.of(x, Y)
+                Sample.from_data(x, Y)
 
 
 class TestText:
     @pytest.mark.parametrize(
         ("value", "text"),
         [
-            (0.0, "1970-01-01"), (-1.0, "1969-12-31"), (DAYS[0], FIRST), (18322.0, "2020-03-01"),
-            (18321.999999, "2020-03-01"), (-0.25, "1969-12-31 18:00"),
+            (0.0, "1970-01-01"),
+            (-1.0, "1969-12-31"),
+            (DAYS[0], FIRST),
+            (18322.0, "2020-03-01"),
+            (18321.999999, "2020-03-01"),
+            (-0.25, "1969-12-31 18:00"),
         ],
-    )  # fmt: skip
+    )
     def test_dates(self, value, text):
         assert Column("a", dates=True).text(value) == text
 
@@ -179,7 +215,7 @@ class TestLevels:
         ids=["pandas", "polars"],
     )
     def test_an_order_of_their_own(self, x):
-        sample = Sample.of(x, Y)
+        sample = Sample.from_data(x, Y)
         column = sample.x_columns[0]
         assert (column.levels, column.ordered) == (("low", "mid", "high"), True)
         assert sample.x[:3, 0].tolist() == [1, 0, 2]
@@ -190,12 +226,12 @@ class TestLevels:
             pd.Series(pd.Categorical(["b", "c", "a"] * 8, ["c", "a", "b"])),
             pl.Series(["b", "c", "a"] * 8, dtype=pl.Categorical),
         ):
-            column = Sample.of(x, Y).x_columns[0]
+            column = Sample.from_data(x, Y).x_columns[0]
             assert (column.levels, column.ordered) == (("a", "b", "c"), False)
 
     def test_numbers_as_ordered_levels(self):
         x = pd.Series(pd.Categorical([10, 9, 2] * 8, [2, 9, 10], ordered=True))
-        assert Sample.of(x, Y).x_columns[0].levels == ("2", "9", "10")
+        assert Sample.from_data(x, Y).x_columns[0].levels == ("2", "9", "10")
 
     @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
     def test_as_many_levels_as_rows(self, frame):
@@ -203,28 +239,31 @@ class TestLevels:
         with pytest.raises(
             InputError, match=r"'id' holds text .* all 24 rows.* identifier.* Leave it out"
         ):
-            Sample.of(frame({"a": A, "id": names}), Y)
+            Sample.from_data(frame({"a": A, "id": names}), Y)
         commas = [f"{v:.3f}".replace(".", ",") for v in A]
         with pytest.raises(
             InputError, match=r"'b' .*, such as '-?\d,\d{3}'.* decimal commas.*decimal=','"
         ):
-            Sample.of(frame({"a": A, "b": commas}), Y)
-        assert Sample.of(frame({"a": A, "id": [*names[1:], "user-1"]}), Y).n == N
-        assert Sample.of(frame({"a": A, "id": names})[:20], Y[:20]).n == 20
+            Sample.from_data(frame({"a": A, "b": commas}), Y)
+        assert Sample.from_data(frame({"a": A, "id": [*names[1:], "user-1"]}), Y).n == N
+        assert Sample.from_data(frame({"a": A, "id": names})[:20], Y[:20]).n == 20
 
     def test_as_many_levels_as_rows_that_have_one(self):
         x = pd.DataFrame({"a": A, "id": [None, *(f"user-{i}" for i in range(1, N))]})
         for missing in ("drop", "level"):
             with pytest.raises(InputError, match=r"all 23 rows.* identifier"):
-                Sample.of(x, Y, missing=missing)
+                Sample.from_data(x, Y, missing=missing)
 
     def test_an_order_may_have_as_many(self):
         ranks = [f"{i:02}" for i in range(N)]
-        assert Sample.of(pd.Series(pd.Categorical(ranks, ranks, ordered=True)), Y).n == N
+        assert (
+            Sample.from_data(pd.Series(pd.Categorical(ranks, ranks, ordered=True)), Y).n
+            == N
+        )
 
     def test_locations_may_have_as_many(self):
         names = [f"{i:02}" for i in range(N)] * 2
-        sample = Sample.of(pd.Series(names, name="a"), np.tile(Y, 2))
+        sample = Sample.from_data(pd.Series(names, name="a"), np.tile(Y, 2))
         assert sample.locations(pd.DataFrame({"a": names[:N]}))[:, 0].tolist() == list(
             range(N)
         )
@@ -238,7 +277,7 @@ class TestRefused:
         with pytest.raises(
             InputTypeError, match=rf"{lazy} is a polars LazyFrame.* \.collect\(\) first"
         ):
-            Sample.of(**data)
+            Sample.from_data(**data)
 
     @pytest.mark.parametrize(
         ("column", "message"),
@@ -261,7 +300,10 @@ class TestRefused:
         ],
     )
     def test_what_is_no_number(self, column, message):
-        for run in (lambda: Sample.of(column, Y), lambda: Sample.of(A, column)):
+        for run in (
+            lambda: Sample.from_data(column, Y),
+            lambda: Sample.from_data(A, column),
+        ):
             with pytest.raises(CondgofError, match=message):
                 run()
 
@@ -270,11 +312,11 @@ class TestRefused:
         with pytest.raises(
             InputError, match="x has two columns of the same name: 'a', 'b'"
         ):
-            Sample.of(twice, Y)
+            Sample.from_data(twice, Y)
         with pytest.raises(
             InputError, match="y has two columns of the same name: 'a', 'b'"
         ):
-            Sample.of(A, twice)
+            Sample.from_data(A, twice)
 
     def test_numbers_in_boxes_are_fine(self):
         boxes = [Decimal(i) / 2 for i in range(N)]
@@ -282,11 +324,12 @@ class TestRefused:
             pd.Series(boxes, dtype=object),
             pl.Series(boxes, dtype=pl.Decimal(10, 2)),
         ):
-            np.testing.assert_array_equal(Sample.of(x, Y).x[:, 0], np.arange(N) / 2)
+            np.testing.assert_array_equal(Sample.from_data(x, Y).x[:, 0], np.arange(N) / 2)
         assert (
-            Sample.of(pl.DataFrame({"a": [True, None] * 12}), Y, missing="level").d_x == 2
+            Sample.from_data(pl.DataFrame({"a": [True, None] * 12}), Y, missing="level").d_x
+            == 2
         )
 
     def test_shapes_of_dates(self):
         with pytest.raises(ShapeError, match="x must have shape"):
-            Sample.of(np.zeros((2, 3, 4), dtype="M8[D]"), Y)
+            Sample.from_data(np.zeros((2, 3, 4), dtype="M8[D]"), Y)

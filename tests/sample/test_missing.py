@@ -1,4 +1,4 @@
-"""Rows of x and y that belong together, rows that miss a value, and when a sample can be tested."""
+"""Rows of x and y that belong together, rows that miss a value, samples to be tested."""
 
 import datetime as dt
 
@@ -12,11 +12,13 @@ from condgof.sample import Sample
 
 N = 30
 RNG = np.random.default_rng(0)
-A, Y = RNG.normal(size=N), RNG.normal(size=N)
+A = RNG.normal(size=N)
+Y = RNG.normal(size=N)
 KIND = ["u", "v", "w"] * 10
 
 
 def holes(values, *rows, value=None):
+    """Return a list of values, some rows of which have another value."""
     return [value if i in rows else entry for i, entry in enumerate(values)]
 
 
@@ -30,7 +32,7 @@ class TestIndex:
         with pytest.raises(
             InputError, match=r"differ: row 0 .* is 100 in x and 0 in y"
         ) as caught:
-            Sample.of(self.X, y)
+            Sample.from_data(self.X, y)
         assert "y = y.loc[x.index], or pass y.to_numpy() if rows match by position" in str(
             caught.value
         )
@@ -38,15 +40,19 @@ class TestIndex:
     def test_the_first_row_that_differs_is_named(self):
         index = [*range(100, 107), 99, *range(108, 100 + N)]
         with pytest.raises(InputError, match=r"row 7 .* is 107 in x and 99 in y"):
-            Sample.of(self.X, pd.Series(Y, index=index))
+            Sample.from_data(self.X, pd.Series(Y, index=index))
 
     def test_another_order_is_refused_and_alignment_mends_it(self):
         y = pd.Series(Y, index=self.X.index)
         mixed = y.iloc[::-1]
         with pytest.raises(InputError, match="indices of x and y differ: row 0"):
-            Sample.of(self.X, mixed)
-        np.testing.assert_array_equal(Sample.of(self.X, mixed.loc[self.X.index]).y[:, 0], Y)
-        np.testing.assert_array_equal(Sample.of(self.X, mixed.to_numpy()).y[:, 0], Y[::-1])
+            Sample.from_data(self.X, mixed)
+        np.testing.assert_array_equal(
+            Sample.from_data(self.X, mixed.loc[self.X.index]).y[:, 0], Y
+        )
+        np.testing.assert_array_equal(
+            Sample.from_data(self.X, mixed.to_numpy()).y[:, 0], Y[::-1]
+        )
 
     @pytest.mark.parametrize(
         ("of_x", "of_y"),
@@ -59,20 +65,20 @@ class TestIndex:
         ids=["range", "duplicates", "text", "dates"],
     )
     def test_equal_indices_are_fine(self, of_x, of_y):
-        sample = Sample.of(pd.Series(A, index=of_x), pd.Series(Y, index=of_y))
+        sample = Sample.from_data(pd.Series(A, index=of_x), pd.Series(Y, index=of_y))
         np.testing.assert_array_equal(sample.y[:, 0], Y)
 
     def test_several_levels(self):
         index = pd.MultiIndex.from_product([range(15), list("ab")])
         x = pd.Series(A, index=index)
-        assert Sample.of(x, pd.Series(Y, index=index)).n == N
+        assert Sample.from_data(x, pd.Series(Y, index=index)).n == N
         for other in (index[::-1], pd.RangeIndex(N)):
             with pytest.raises(InputError, match=r"row 0 .* is \(0, 'a'\) in x"):
-                Sample.of(x, pd.Series(Y, index=other))
+                Sample.from_data(x, pd.Series(Y, index=other))
 
     def test_rows_are_counted_first(self):
         with pytest.raises(ShapeError, match="x has 30 rows and y has 29"):
-            Sample.of(self.X, pd.Series(Y[1:]))
+            Sample.from_data(self.X, pd.Series(Y[1:]))
 
 
 #: x and y, and the rows that miss a value in either.
@@ -134,13 +140,15 @@ INCOMPLETE = {
 }
 
 
-def some(data, rows):
+def rows_of(data, rows):
+    """Return rows of a list, an array or a frame, taken by hand."""
     if isinstance(data, list):
         return [data[i] for i in rows]
     return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
 
 
 def assert_same(one, other):
+    """Assert that two samples hold the same, and give models the same."""
     np.testing.assert_array_equal(one.x, other.x)
     np.testing.assert_array_equal(one.y, other.y)
     assert one.x_columns == other.x_columns
@@ -158,8 +166,8 @@ def assert_same(one, other):
 class TestDrop:
     def test_as_if_dropped_by_hand(self, x, y, lost):
         kept = [i for i in range(N) if i not in lost]
-        sample = Sample.of(x, y, missing="drop")
-        by_hand = Sample.of(some(x, kept), some(y, kept))
+        sample = Sample.from_data(x, y, missing="drop")
+        by_hand = Sample.from_data(rows_of(x, kept), rows_of(y, kept))
         assert_same(sample, by_hand)
         assert by_hand.kept is None
         assert (sample.kept.tolist(), sample.left_out) == (kept, len(lost))
@@ -171,7 +179,7 @@ class TestDrop:
         with pytest.raises(
             NonFiniteError, match=r"in \d+ of 30 rows, the first in row"
         ) as caught:
-            Sample.of(x, y)
+            Sample.from_data(x, y)
         assert caught.value.first_row in lost
         assert "missing='drop'" in str(caught.value)
 
@@ -179,27 +187,27 @@ class TestDrop:
 class TestMissing:
     def test_nothing_is_missing(self):
         for missing in ("refuse", "drop", "level"):
-            sample = Sample.of(A, Y, missing=missing)
-            assert_same(sample, Sample.of(A, Y))
+            sample = Sample.from_data(A, Y, missing=missing)
+            assert_same(sample, Sample.from_data(A, Y))
             assert (sample.kept, sample.left_out, sample.notes()) == (None, 0, ())
 
     def test_the_advice_names_what_there_is(self):
         with pytest.raises(
             NonFiniteError, match=r"x has NaN .* missing='drop', .* missing='level'"
         ):
-            Sample.of(holes(A, 3), Y)
+            Sample.from_data(holes(A, 3), Y)
         for missing in ("refuse", "level"):
             with pytest.raises(
                 NonFiniteError, match=r"y has NaN .* missing='drop'"
             ) as caught:
-                Sample.of(A, holes(Y, 3, 9), missing=missing)
+                Sample.from_data(A, holes(Y, 3, 9), missing=missing)
             assert (caught.value.count, caught.value.first_row) == (2, 3)
             assert "='level'" not in str(caught.value)
 
     @pytest.mark.parametrize("missing", ["ignore", None, True, ["drop"], np.ones(2)])
     def test_unknown_options(self, missing):
         for run in (
-            lambda: Sample.of(A, Y, missing=missing),
+            lambda: Sample.from_data(A, Y, missing=missing),
             lambda: Sample.unconditional(Y, missing=missing),
         ):
             with pytest.raises(
@@ -213,25 +221,25 @@ class TestMissing:
         message = r"infinite values .* An infinite value is not a missing one"
         for x in (bad, pd.DataFrame({"a": bad}), pl.DataFrame({"a": bad})):
             with pytest.raises(NonFiniteError, match=message) as caught:
-                Sample.of(x, Y, missing=missing)
+                Sample.from_data(x, Y, missing=missing)
             assert (
                 missing == "refuse" or caught.value.first_row == 7
             )  # as the caller counts
         with pytest.raises(NonFiniteError, match=message):
-            Sample.of(A, bad, missing=missing)
+            Sample.from_data(A, bad, missing=missing)
         with pytest.raises(NonFiniteError, match=message):
             Sample.unconditional(bad, missing=missing)
 
     def test_too_few_rows_are_left(self):
         with pytest.raises(ShapeError, match="Each of the 30 rows has a missing value"):
-            Sample.of(holes(A, *range(20)), holes(Y, *range(20, N)), missing="drop")
+            Sample.from_data(holes(A, *range(20)), holes(Y, *range(20, N)), missing="drop")
         few = holes(Y, *range(2, N))
         message = "at least 3 rows, got 2 after 28 with missing values were left out"
         with pytest.raises(ShapeError, match=message):
-            Sample.of(A, few, missing="drop")
+            Sample.from_data(A, few, missing="drop")
         with pytest.raises(ShapeError, match=message):
             Sample.unconditional(few, missing="drop")
-        assert Sample.of(A, few, missing="drop", to_test=False).n == 2
+        assert Sample.from_data(A, few, missing="drop", to_test=False).n == 2
 
     def test_unconditional(self):
         sample = Sample.unconditional(holes(Y, 3), missing="drop")
@@ -242,17 +250,17 @@ class TestMissing:
             Sample.unconditional(holes(Y, 3), missing="level")
 
     def test_parts_know_their_rows(self):
-        part = Sample.of(A, holes(Y, 0), missing="drop").take(np.array([0, 5]))
+        part = Sample.from_data(A, holes(Y, 0), missing="drop").take(np.array([0, 5]))
         assert part.kept.tolist() == [1, 6]
         assert part.notes() == ("1 of 30 rows was left out because a value is missing",)
-        assert Sample.of(A, Y).take(np.array([4, 2])).kept.tolist() == [4, 2]
+        assert Sample.from_data(A, Y).take(np.array([4, 2])).kept.tolist() == [4, 2]
 
 
 class TestLevel:
     @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
     def test_text_and_numbers(self, frame):
         x = frame({"a": holes(range(N), 3, 4), "kind": holes(KIND, 0, 1)})
-        sample = Sample.of(x, Y, missing="level")
+        sample = Sample.from_data(x, Y, missing="level")
         a, beside, kind = sample.x_columns
         assert (a.name, a.levels) == ("a", None)
         assert (beside.name, beside.levels) == ("a missing", ("no", "yes"))
@@ -274,7 +282,7 @@ class TestLevel:
         x = pd.DataFrame(
             {"a": holes(A, 3), "a missing": A, "kind": holes(["missing", "v", "w"] * 10, 1)}
         )
-        sample = Sample.of(x, Y, missing="level")
+        sample = Sample.from_data(x, Y, missing="level")
         assert [c.name for c in sample.x_columns] == [
             "a",
             "a missing 2",
@@ -285,7 +293,7 @@ class TestLevel:
 
     def test_arrays_and_dates(self):
         days = np.array(holes(range(N), 0, value="NaT"), dtype="M8[D]")
-        sample = Sample.of(days, Y, missing="level")
+        sample = Sample.from_data(days, Y, missing="level")
         assert [c.name for c in sample.x_columns] == ["x", "x missing"]
         assert sample.x_columns[0].text(sample.x[0, 0]) == "1970-01-16"
         assert np.isnat(sample.x_given[0])
@@ -294,7 +302,7 @@ class TestLevel:
         x = pd.DataFrame(
             {"a": A, "none": [np.nan] * N, "text": pd.Series([None] * N, dtype="string")}
         )
-        sample = Sample.of(x, Y, missing="level")
+        sample = Sample.from_data(x, Y, missing="level")
         assert [c.constant for c in sample.x_columns] == [False, True, True, True]
         assert sample.x_columns[3].levels == ("missing",)
 
@@ -302,14 +310,14 @@ class TestLevel:
         x = pd.Series(
             pd.Categorical(holes(["low", "high"] * 15, 2), ["low", "high"], ordered=True)
         )
-        column = Sample.of(x, Y, missing="level").x_columns[0]
+        column = Sample.from_data(x, Y, missing="level").x_columns[0]
         assert (column.levels, column.ordered) == (("low", "high", "missing"), False)
 
 
 class TestReady:
     def test_it_returns_the_sample(self):
         for sample in (
-            Sample.of(A, Y, to_test=False),
+            Sample.from_data(A, Y, to_test=False),
             Sample.unconditional(Y, to_test=False),
         ):
             assert sample.ready() is sample
@@ -325,18 +333,18 @@ class TestReady:
     )
     def test_the_checks_of_a_test(self, x, y, message):
         with pytest.raises(CondgofError, match=message):
-            Sample.of(x, y)
+            Sample.from_data(x, y)
         with pytest.raises(CondgofError, match=message):
-            Sample.of(x, y, to_test=False).ready()
+            Sample.from_data(x, y, to_test=False).ready()
 
     def test_a_discrete_y_may_be_constant(self):
-        assert Sample.of(A, np.ones(N), to_test=False).ready(discrete=True).n == N
+        assert Sample.from_data(A, np.ones(N), to_test=False).ready(discrete=True).n == N
         sample = Sample.unconditional(np.ones(N), to_test=False)
         assert sample.ready(discrete=True) is sample
         with pytest.raises(InputError, match="y is constant"):
             sample.ready()
 
     def test_a_part_is_judged_by_itself(self):
-        sample = Sample.of(np.repeat([0.0, 1.0], 15), Y)
+        sample = Sample.from_data(np.repeat([0.0, 1.0], 15), Y)
         with pytest.raises(InputError, match="Every column of x is constant"):
             sample.take(np.arange(15)).ready()

@@ -1,4 +1,4 @@
-"""Samples in files: the same blocks whatever the files, and errors that say where to look."""
+"""Samples in files: the same blocks whatever the files, and errors that say where."""
 
 import gc
 import pickle
@@ -16,8 +16,7 @@ import pytest
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
-from condgof.sample import Block, Sample, Table, _table, scan
-from condgof.sample._table import ANY, NUMBERS, TEXT
+from condgof.sample import ANY, NUMBERS, TEXT, Block, Sample, Table, scan
 
 N = 1003
 RNG = np.random.default_rng(0)
@@ -28,6 +27,7 @@ FORMATS = ["parquet", "csv", "feather"]
 
 
 def write(table, path, **options):
+    """Write a table in the format that the ending of the path says."""
     kind = path.suffix
     if kind in (".parquet", ".pq"):
         pa_parquet.write_table(table, path, **options)
@@ -39,6 +39,7 @@ def write(table, path, **options):
 
 
 def write_parts(table, folder, ending, parts):
+    """Write the rows of a table into several files of a folder."""
     folder.mkdir(exist_ok=True)
     cuts = np.linspace(0, len(table), parts + 1).astype(int)
     for i in range(parts):
@@ -46,7 +47,8 @@ def write_parts(table, folder, ending, parts):
     return folder
 
 
-def same(a: Block, b: Block):
+def assert_same(a: Block, b: Block):
+    """Assert that two blocks hold the same rows."""
     assert a.start == b.start
     assert a.x.dtype == a.y.dtype == np.float64
     assert a.x.flags.c_contiguous
@@ -59,16 +61,18 @@ def same(a: Block, b: Block):
 
 
 def wanted(rows, data=DATA):
+    """Return some rows of the data as a block, cut by hand."""
     x = np.column_stack([data["lon"], data["lat"]])[rows]
     start = rows.start if isinstance(rows, slice) else int(rows[0])
     return Block(start, x, data["fare"][rows][:, None], {"mu": data["mu"][rows]})
 
 
-def check(source, size, data=DATA):
+def assert_rows(source, size, data=DATA):
+    """Assert that a source has the rows of the data, in blocks of one size."""
     blocks = list(source.blocks(size))
     assert [block.start for block in blocks] == list(range(0, N, size))
     for block in blocks:
-        same(block, wanted(slice(block.start, min(block.start + size, N)), data))
+        assert_same(block, wanted(slice(block.start, min(block.start + size, N)), data))
 
 
 @pytest.fixture(params=FORMATS)
@@ -82,7 +86,7 @@ class TestSameBlocks:
         source = scan(write(TABLE, tmp_path / f"a.{ending}"), **NAMES)
         assert source.n == N
         assert (source.d_x, source.d_y) == (2, 1)
-        check(source, size)
+        assert_rows(source, size)
 
     def test_fifty_files(self, tmp_path, ending):
         folder = write_parts(TABLE, tmp_path / "parts", ending, 50)
@@ -90,9 +94,9 @@ class TestSameBlocks:
         assert [file.start for file in source.files] == np.linspace(0, N, 51).astype(int)[
             :-1
         ].tolist()
-        check(source, 64)
-        check(scan(str(folder / f"*.{ending}"), **NAMES), 64)
-        check(
+        assert_rows(source, 64)
+        assert_rows(scan(str(folder / f"*.{ending}"), **NAMES), 64)
+        assert_rows(
             scan(
                 [folder / f"part-0[0-2]*.{ending}", folder / f"part-0[34]*.{ending}"],
                 **NAMES,
@@ -104,16 +108,35 @@ class TestSameBlocks:
         small = {name: values.astype(np.float32) for name, values in DATA.items()}
         data = {name: values.astype(np.float64) for name, values in small.items()}
         for kind in ("parquet", "feather"):
-            check(scan(write(pa.table(small), tmp_path / f"a.{kind}"), **NAMES), 64, data)
+            assert_rows(
+                scan(write(pa.table(small), tmp_path / f"a.{kind}"), **NAMES), 64, data
+            )
 
     @pytest.mark.parametrize("group", [1, 13, 97, 2000])
-    def test_row_groups_and_batches(self, tmp_path, group, monkeypatch):
-        monkeypatch.setattr(_table, "BATCH_ROWS", 11)
-        check(scan(write(TABLE, tmp_path / "a.parquet", row_group_size=group), **NAMES), 64)
-        check(scan(write(TABLE, tmp_path / "a.feather", chunksize=group), **NAMES), 64)
-        check(
+    def test_row_groups(self, tmp_path, group):
+        assert_rows(
+            scan(write(TABLE, tmp_path / "a.parquet", row_group_size=group), **NAMES), 64
+        )
+        assert_rows(
+            scan(write(TABLE, tmp_path / "a.feather", chunksize=group), **NAMES), 64
+        )
+        assert_rows(
             scan(write(TABLE, tmp_path / "b.ipc", compression="uncompressed"), **NAMES), 64
         )
+
+    def test_groups_of_more_rows_than_a_batch(self, tmp_path):
+        n = 150_000  # batches of Parquet have 65,536 rows
+        numbers = np.arange(n, dtype=np.float64)
+        table = pa.table({"a": numbers, "b": -numbers})
+        source = scan(
+            write(table, tmp_path / "a.parquet", row_group_size=100_000), x="a", y="b"
+        )
+        for block in source.blocks(40_000):
+            rows = np.arange(block.start, block.start + block.n)
+            np.testing.assert_array_equal(block.x[:, 0], rows)
+            np.testing.assert_array_equal(block.y[:, 0], -rows)
+        rows = np.array([0, 65_535, 65_536, 99_999, 100_000, n - 1])
+        np.testing.assert_array_equal(source.take(rows).x[:, 0], rows)
 
     @pytest.mark.parametrize(
         "change",
@@ -142,32 +165,33 @@ class TestSameBlocks:
         path = write(TABLE, tmp_path / "a.csv")
         path.write_bytes(change(path.read_bytes()))
         source = scan(path, **NAMES)
-        check(source, 100)
-        same(source.block_range(500, 600), wanted(slice(500, 600)))
+        assert_rows(source, 100)
+        assert_same(source.block_range(500, 600), wanted(slice(500, 600)))
 
     def test_empty_files_hold_no_rows(self, tmp_path, ending):
         for name, part in (("a", 0), ("b", N), ("c", 0)):
             write(TABLE.slice(0, part), tmp_path / f"{name}.{ending}")
         source = scan(tmp_path, **NAMES)
         assert [file.start for file in source.files] == [0, 0, N]
-        check(source, 300)
-        same(source.take([3, 5]), wanted(np.array([3, 5])))
+        assert_rows(source, 300)
+        assert_same(source.take([3, 5]), wanted(np.array([3, 5])))
 
 
 class TestSomeRows:
     @pytest.mark.parametrize("parts", [1, 7])
-    def test_take_is_indexing(self, tmp_path, ending, parts, monkeypatch):
-        monkeypatch.setattr(_table, "BATCH_ROWS", 50)
+    def test_take_is_indexing(self, tmp_path, ending, parts):
         source = scan(write_parts(TABLE, tmp_path / "parts", ending, parts), **NAMES)
         for size in (1, 2, 30, 500, N):
             rows = np.sort(RNG.choice(N, size, replace=False))
-            same(source.take(rows), wanted(rows))
-        same(source.take([0, 0, N - 1, N - 1]), wanted(np.array([0, 0, N - 1, N - 1])))
+            assert_same(source.take(rows), wanted(rows))
+        assert_same(
+            source.take([0, 0, N - 1, N - 1]), wanted(np.array([0, 0, N - 1, N - 1]))
+        )
 
     def test_ranges(self, tmp_path, ending):
         source = scan(write_parts(TABLE, tmp_path / "parts", ending, 5), **NAMES)
         for start, stop in ((0, N), (0, 1), (N - 1, N), (150, 450), (200, 201)):
-            same(source.block_range(start, stop), wanted(slice(start, stop)))
+            assert_same(source.block_range(start, stop), wanted(slice(start, stop)))
         sizes = [block.n for block in source.blocks(100, 150, 420)]
         assert sizes == [100, 100, 70]
         assert list(source.blocks(100, 5, 5)) == []
@@ -266,7 +290,7 @@ class TestWhatIsRead:
     def test_with_extra(self, tmp_path, ending):
         source = scan(write(TABLE, tmp_path / f"a.{ending}"), x=NAMES["x"], y="fare")
         assert source.extra_names == ()
-        same(source.with_extra("mu").block_range(3, 9), wanted(slice(3, 9)))
+        assert_same(source.with_extra("mu").block_range(3, 9), wanted(slice(3, 9)))
         with pytest.raises(InputError, match=r"no column 'nu'.*'mu'"):
             source.with_extra(["nu"])
 
@@ -274,7 +298,7 @@ class TestWhatIsRead:
         source = scan(write_parts(TABLE, tmp_path / "parts", ending, 3), **NAMES)
         again = pickle.loads(pickle.dumps(source))
         assert again.paths == source.paths
-        check(again, 400)
+        assert_rows(again, 400)
         assert repr(again).startswith("Source(1003 rows in 3 ")
 
 
@@ -394,8 +418,8 @@ class TestErrors:
     def test_unreadable(self, tmp_path, ending):
         write(TABLE, tmp_path / f"a.{ending}")
         (tmp_path / f"b.{ending}").write_bytes(b"" if ending == "csv" else b"rubbish" * 20)
-        said = "is empty" if ending == "csv" else "cannot be read as"
-        with pytest.raises(InputError, match=rf"b\.{ending} {said}"):
+        reason = "is empty" if ending == "csv" else "cannot be read as"
+        with pytest.raises(InputError, match=rf"b\.{ending} {reason}"):
             self.scan(tmp_path)
 
     def test_broken_in_the_middle(self, tmp_path):
@@ -420,25 +444,25 @@ class TestErrors:
             list(source.blocks(50))
 
     @pytest.mark.parametrize(
-        ("value", "said"),
+        ("value", "written"),
         [(None, "null"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")],
     )
     @pytest.mark.parametrize("name", ["lat", "fare", "mu"])
-    def test_rows_that_are_not_finite(self, tmp_path, ending, name, value, said):
+    def test_rows_that_are_not_finite(self, tmp_path, ending, name, value, written):
         values = DATA[name].tolist()
         values[777] = values[900] = value
         table = TABLE.set_column(TABLE.column_names.index(name), name, pa.array(values))
         source = self.scan(write_parts(table, tmp_path / "parts", ending, 2))
-        if name == "mu" and said.endswith(
-            "inf"
-        ):  # as the end of an interval may be: laws judge
+        if name == "mu" and written.endswith("inf"):
+            # As the end of an interval may be: the laws judge.
             assert source.take([777]).extra["mu"] == value
             return
         row = 777 - source.files[1].start
-        said = "null" if ending == "csv" and said == "nan" else said
+        if ending == "csv" and written == "nan":
+            written = "null"
         where = (
-            rf"{name!r} of .*part-001\.{ending} is {said} in row {row} of the file \(row"
-            r" 777 of all"
+            rf"{name!r} of .*part-001\.{ending} is {written} in row {row} of the file"
+            r" \(row 777 of all"
         )
         for read in (
             lambda: list(source.blocks(64)),
@@ -464,7 +488,7 @@ class TestErrors:
 def test_batches_have_what_is_missing(tmp_path, ending):
     towns = ["Oslo", None, "Rome", "Oslo", None, "07"]
     table = pa.table({"a": [1.0, None, 3.0, 4.0, 5.0, 6.0], "b": range(6), "town": towns})
-    parts = Table.of(write_parts(table, tmp_path / "parts", ending, 2))
+    parts = Table.from_path(write_parts(table, tmp_path / "parts", ending, 2))
     batches = list(parts.reading({"a": ANY, "b": NUMBERS, "town": TEXT}).batches())
     assert [len(batch["a"]) for batch in batches] == [3, 3]
     read = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
@@ -497,7 +521,7 @@ class TestTextAndDates:
     def test_blocks_are_as_read_whole(self, mixed):
         source, columns = mixed
         frame = pd.DataFrame({name: columns[name] for name in ("town", "day", "lon")})
-        whole = Sample.of(frame, columns["fare"])
+        whole = Sample.from_data(frame, columns["fare"])
         assert [column.levels for column in source.x_columns] == [
             ("Bonn", "Oslo", "Rome"),
             None,
@@ -523,17 +547,12 @@ class TestTextAndDates:
         source, columns = mixed
         frame = pd.DataFrame({name: columns[name] for name in ("town", "day", "lon")})
         pair = (columns["mu"], np.ones(N))
-        for test, seen in (
-            (cg.kcsd, "pvalue"),
-            (cg.adaptive, "pvalue"),
-            (cg.check, "words"),
-        ):
-            streamed = test(
-                cg.columns(family="normal", param={"mean": "mu", "std": 1.0}), source, rng=0
-            )
-            assert getattr(streamed, seen) == getattr(
-                test(pair, frame, columns["fare"], rng=0), seen
-            )
+        model = cg.columns(family="normal", param={"mean": "mu", "std": 1.0})
+        for test in (cg.kcsd, cg.adaptive):
+            streamed = test(model, source, rng=0)
+            assert streamed.pvalue == test(pair, frame, columns["fare"], rng=0).pvalue
+        streamed = cg.check(model, source, rng=0)
+        assert streamed.words == cg.check(pair, frame, columns["fare"], rng=0).words
 
     def test_models_get_a_frame(self, mixed):
         source, columns = mixed

@@ -1,4 +1,4 @@
-"""A study that is killed, with SIGKILL, also in the middle of a write, and started again."""
+"""A study that is killed, also in the middle of a write, and started again."""
 
 import os
 import signal
@@ -38,17 +38,15 @@ TRIALS = 2 * 2 * 2 * 8
 
 
 def start(folder, workers, torn_at=-1):
-    return subprocess.Popen(
-        [sys.executable, "script.py", folder, str(workers), str(torn_at)],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    command = [sys.executable, "script.py", folder, str(workers), str(torn_at)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def end(process, code):
-    """Wait for the end, and return what was said."""
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == code, said
-    return said
+    """Wait for the end, and return what was printed to standard error."""
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == code, printed
+    return printed
 
 
 def lines(folder):

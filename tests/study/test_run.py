@@ -9,10 +9,16 @@ import pytest
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, MissingPackageError, StudyError
-from condgof.study import Problem, _run, draw_trial, run_study
-from condgof.study._examples import engel_study
-from condgof.study._run import InUseError
-from condgof.study._study import Trial, csv_cell
+from condgof.study import (
+    InUseError,
+    Problem,
+    Trial,
+    _run,
+    csv_cell,
+    draw_trial,
+    engel_study,
+    run_study,
+)
 
 TABLES = ("table.txt", "table.csv", "table.json", "table.md")
 
@@ -37,14 +43,14 @@ def numbers(study):
 
 
 def test_all_methods_see_the_same_samples_and_have_their_own_rng():
-    found = numbers(run())
+    outcomes = run().outcomes
     for problem, n, trial in itertools.product(("qgm", "lgm"), (10, 20), range(4)):
-        one, two = (
-            found[Trial(problem, n, method, trial)] for method in ("quick", "other")
-        )
-        assert one[1] == two[1]
-        assert one[0] != two[0]
-    assert len({statistic for _, statistic in found.values()}) == len(found) / 2
+        one = outcomes[Trial(problem, n, "quick", trial)]
+        two = outcomes[Trial(problem, n, "other", trial)]
+        assert one.statistic == two.statistic
+        assert one.pvalue != two.pvalue
+    statistics = {outcome.statistic for outcome in outcomes.values()}
+    assert len(statistics) == len(outcomes) / 2
 
 
 def test_a_cell_depends_on_its_own_coordinates_only():
@@ -63,10 +69,15 @@ def test_draw_trial_gives_the_sample_of_a_trial():
 def test_processes_give_what_one_process_gives(tmp_path):
     """With a lambda in the problem and in the methods: notebooks have them."""
     case = Problem(
-        "mine", "Mine", cg.models.Normal(mean=lambda x: x[:, 0], std=1.0),
-        cg.models.Normal(mean=lambda x: x[:, 0], std=1.1),
-        lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False,
-    )  # fmt: skip
+        name="mine",
+        title="Mine",
+        p=cg.models.Normal(mean=lambda x: x[:, 0], std=1.0),
+        r=cg.models.Normal(mean=lambda x: x[:, 0], std=1.1),
+        draw_x=lambda n, rng: rng.standard_normal((n, 1)),
+        d_x=1,
+        d_y=1,
+        h0=False,
+    )
     methods = {
         "kcsd": "kcsd",
         "mine": lambda model, x, y, **k: cg.kcsd(model, x, y, n_boot=50, **k),
@@ -107,10 +118,11 @@ def test_going_on_ends_with_the_same_tables(tmp_path, monkeypatch):
     run(trials=6, out=tmp_path / "whole")
     parts = tmp_path / "parts"
     run("qgm", quick, 10, trials=2, out=parts)
-    stop, seen = 15, []
+    stop = 15
+    totals = []
 
     def stopped(results, total, what):
-        seen.append(total)
+        totals.append(total)
         yield from itertools.islice(results, stop - 2)
         raise KeyboardInterrupt
 
@@ -118,7 +130,7 @@ def test_going_on_ends_with_the_same_tables(tmp_path, monkeypatch):
         patch.setattr(_run, "with_progress", stopped)
         with pytest.raises(KeyboardInterrupt):
             run(trials=6, out=parts)
-    assert seen == [48 - 2]
+    assert totals == [48 - 2]
     assert len((parts / "trials.jsonl").read_text().splitlines()) == stop
     run(trials=6, out=parts)
     assert len((parts / "trials.jsonl").read_text().splitlines()) == 48
@@ -141,9 +153,8 @@ def test_a_smaller_study_of_a_folder_is_a_smaller_table(tmp_path):
 def test_what_a_trial_leaves_on_disk(tmp_path):
     run("qgm", "kcsd", 20, trials=1, out=tmp_path)
     row = json.loads((tmp_path / "trials.jsonl").read_text())
-    assert {key: row[key] for key in ("problem", "n", "method", "trial")} == {
-        "problem": "qgm", "n": 20, "method": "kcsd", "trial": 0,
-    }  # fmt: skip
+    assert (row["problem"], row["n"]) == ("qgm", 20)
+    assert (row["method"], row["trial"]) == ("kcsd", 0)
     assert 0 < row["pvalue"] <= 1
     assert row["seconds"] > 0
     table = json.loads((tmp_path / "table.json").read_text())
@@ -154,7 +165,14 @@ def shifted(name, by):
     line = cg.models.Normal(mean=lambda x: x[:, 0], std=1.0)
     moved = cg.models.Normal(mean=lambda x: x[:, 0] + by, std=1.0)
     return Problem(
-        name, name, line, moved, lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False
+        name=name,
+        title=name,
+        p=line,
+        r=moved,
+        draw_x=lambda n, rng: rng.standard_normal((n, 1)),
+        d_x=1,
+        d_y=1,
+        h0=False,
     )
 
 
@@ -213,19 +231,19 @@ def test_a_folder_with_something_else_in_it(tmp_path):
 
 
 def test_one_process_at_a_time(tmp_path):
-    seen = []
+    refusals = []
 
     def second(model, x, y, *, rng, engine):
-        if not seen:
+        if not refusals:
             with pytest.raises(
                 InUseError, match=r"is in use by another process"
             ) as refused:
                 run(out=tmp_path)
-            seen.append(refused)
+            refusals.append(refused)
         return quick(model, x, y, rng=rng, engine=engine)
 
     run(methods=second, out=tmp_path)
-    assert len(seen) == 1
+    assert len(refusals) == 1
     run(methods=second, out=tmp_path)
 
 
@@ -247,9 +265,9 @@ def test_trials_that_fail_are_counted_and_not_fatal(tmp_path):
     assert f"{row.failed} failed" in str(study)
     broken["on"] = False
     before = (tmp_path / "trials.jsonl").read_bytes()
-    assert (
-        run(**options, out=tmp_path).table()[0].failed == 0
-    )  # they are tried again, and no others
+    # The trials that failed are tried again, and no others.
+    again = run(**options, out=tmp_path)
+    assert again.table()[0].failed == 0
     lines = (tmp_path / "trials.jsonl").read_bytes().removeprefix(before).splitlines()
     assert len(lines) == row.failed
 
@@ -293,8 +311,9 @@ def test_users_problems_and_methods_by_address(tmp_path, monkeypatch):
     one, two = (run_study(**options, n=60, trials=4, engine=count) for count in (1, 2))
     assert numbers(one) == numbers(two)
     assert [(row.problem, row.method) for row in one.table()] == [
-        ("easy", "my_problems:test"), ("true", "my_problems:test"),
-    ]  # fmt: skip
+        ("easy", "my_problems:test"),
+        ("true", "my_problems:test"),
+    ]
     assert one.table()[0].rate == 1.0
 
 
@@ -349,9 +368,15 @@ def test_a_problem_that_cannot_be_drawn_from():
 def test_observations_outside_the_support_refute_the_model(tmp_path):
     """The truth is normal, the model an exponential distribution: half of y is below 0."""
     wrong = Problem(
-        "outside", "Outside the support", cg.models.Exponential(scale=1.0),
-        cg.models.Normal(mean=0.0, std=1.0), lambda n, rng: rng.standard_normal((n, 1)), 1, 1, False,
-    )  # fmt: skip
+        name="outside",
+        title="Outside the support",
+        p=cg.models.Exponential(scale=1.0),
+        r=cg.models.Normal(mean=0.0, std=1.0),
+        draw_x=lambda n, rng: rng.standard_normal((n, 1)),
+        d_x=1,
+        d_y=1,
+        h0=False,
+    )
     few = functools.partial(cg.kcsd, n_boot=19)
     for _ in range(2):  # the second time from the folder
         study = run_study(
@@ -367,11 +392,11 @@ def test_observations_outside_the_support_refute_the_model(tmp_path):
 
 def test_the_bundled_study():
     income, food, models = engel_study()
-    assert (len(income), len(food), list(models)) == (
-        117,
-        117,
-        ["constant spread", "growing spread"],
-    )
+    assert (len(income), len(food)) == (117, 117)
+    assert list(models) == ["constant spread", "growing spread"]
+
+
+def test_a_spreadsheet_runs_no_formula():
     assert [csv_cell("=1+1"), csv_cell(-1.5)] == ["'=1+1", -1.5]
 
 

@@ -3,9 +3,7 @@
 import pytest
 
 import condgof as cg
-from condgof.study import misfit_of, run_study
-from condgof.study._run import from_line, to_line
-from condgof.study._study import Outcome, Trial
+from condgof.study import Outcome, Trial, from_line, misfit_of, run_study, to_line
 
 # Names of more than one byte a letter: a tear may go through one.
 NAME = "größe=½ 𝄞"
@@ -24,21 +22,20 @@ def echo(model, x, y, *, rng, engine):
 
 @pytest.fixture
 def run(capsys):
-    """Run a study, and return it with the lines that it says of its folder."""
+    """Run a study, and return it with the lines that it prints of its folder."""
 
-    def runs(case, out):
+    def run_and_listen(case, out):
         study = run_study(case, echo, 5, trials=3, out=out, engine=1)
-        return study, [
-            line for line in capsys.readouterr().err.splitlines() if "condgof: " in line
-        ]
+        lines = capsys.readouterr().err.splitlines()
+        return study, [line for line in lines if "condgof: " in line]
 
-    return runs
+    return run_and_listen
 
 
 def test_a_torn_last_line_is_cut_off_and_done_again(tmp_path, case, run):
-    """The file is cut at every byte of its last line, and padded with zeros as after a crash."""
-    study, said = run(case, tmp_path)
-    assert said == []
+    """The file is cut at every byte of its last line, and padded as after a crash."""
+    study, printed = run(case, tmp_path)
+    assert printed == []
     path = tmp_path / "trials.jsonl"
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -47,11 +44,11 @@ def test_a_torn_last_line_is_cut_off_and_done_again(tmp_path, case, run):
     for size in range(first, len(whole)):
         for padding in (b"", b"\0" * 7):
             path.write_bytes(whole[:size] + padding)
-            again, said = run(case, tmp_path)
+            again, printed = run(case, tmp_path)
             ends_well = not padding and size == first
-            assert len(said) == (0 if ends_well else 1), (size, padding)
-            if said:
-                assert "the last line was torn" in said[0]
+            assert len(printed) == (0 if ends_well else 1), (size, padding)
+            if printed:
+                assert "the last line was torn" in printed[0]
             assert str(again) == str(study)
             assert strip(path.read_bytes()) == strip(whole)
 
@@ -61,26 +58,37 @@ def strip(data):
     return [line.rpartition(b', "seconds"')[0] for line in data.splitlines()]
 
 
+#: The beginning of a line that could be read.
+AT = b'{"problem": "a", "method": "m", '
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        b"", b"\0\0\0", b"\xff\xfe", b"[1]", b"nonsense", b"{}", b"3", b"[" * 5000,
-        b'{"problem": "a", "n": 5, "method": "m", "trial": 0, "pvalue": NaN, "seconds": 1}',
-        b'{"problem": "a", "n": 5, "method": "m", "trial": 0, "pvalue": 2, "seconds": 1}',
-        b'{"problem": "a", "n": 5, "method": "m", "trial": 0, "pvalue": 0.5}',
-        b'{"problem": "a", "n": "5", "method": "m", "trial": 0, "pvalue": 0.5, "seconds": 1}',
-        b'{"problem": "a", "n": 5, "method": "m", "trial": true, "pvalue": 0.5, "seconds": 1}',
+        b"",
+        b"\0\0\0",
+        b"\xff\xfe",
+        b"[1]",
+        b"nonsense",
+        b"{}",
+        b"3",
+        b"[" * 5000,
+        AT + b'"n": 5, "trial": 0, "pvalue": NaN, "statistic": 1, "seconds": 1}',
+        AT + b'"n": 5, "trial": 0, "pvalue": 2, "statistic": 1, "seconds": 1}',
+        AT + b'"n": 5, "trial": 0, "pvalue": 0.5, "statistic": 1}',
+        AT + b'"n": "5", "trial": 0, "pvalue": 0.5, "statistic": 1, "seconds": 1}',
+        AT + b'"n": 5, "trial": true, "pvalue": 0.5, "statistic": 1, "seconds": 1}',
     ],
-)  # fmt: skip
+)
 def test_a_line_in_the_middle_that_makes_no_sense(tmp_path, case, line, run):
     study, _ = run(case, tmp_path)
     path = tmp_path / "trials.jsonl"
     lines = path.read_bytes().splitlines()
     lines[1] = line
     path.write_bytes(b"\n".join(lines) + b"\n")
-    again, said = run(case, tmp_path)
-    assert len(said) == 1
-    assert "line 2 cannot be read" in said[0]
+    again, printed = run(case, tmp_path)
+    assert len(printed) == 1
+    assert "line 2 cannot be read" in printed[0]
     assert str(again) == str(study)
     assert len(path.read_bytes().splitlines()) == 4
 
@@ -98,6 +106,6 @@ def test_lines_are_read_as_they_were_written(outcome):
     assert line.count(b"\n") == 1
     back = from_line(line)
     assert back.at == outcome.at
-    assert (back.pvalue, back.statistic, back.seconds) == (
-        outcome.pvalue, outcome.statistic, outcome.seconds,
-    )  # fmt: skip
+    assert back.pvalue == outcome.pvalue
+    assert back.statistic == outcome.statistic
+    assert back.seconds == outcome.seconds

@@ -1,6 +1,8 @@
-"""The figures of the taxi experiment: maps, and densities of drop-offs with the drop-offs themselves."""
+"""The figures of the taxi experiment: maps, and predicted densities with the drop-offs."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,18 +10,25 @@ from matplotlib.figure import Figure
 from misfit import DOWNTOWN, KILOMETRES
 from trips import EAST, NORTH, SOUTH, WEST
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
+# From the palette of Okabe and Ito, which colour-blind readers can distinguish.
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREY = "#666666"
+PURPLE = "#AA4499"
 
 #: Shares of the model's mass that contours enclose.
 SHARES = (0.95, 0.8, 0.6, 0.4, 0.2)
-#: Residuals in standard errors are shown up to this.
-MOST = 5.0
+#: Residuals beyond this many standard errors have the last colour of the scale.
+MAX_RESIDUAL = 5.0
+#: The far north, where few trips go, is left out of some panels.
+NORTH_OF_PANELS = 40.83
+#: Panels of a row of the gallery.
+GALLERY_COLUMNS = 6
 RESIDUALS = "drop-offs less expected, in standard errors"
 
 
 def draw_maps(grid, maps, titles, pickups):
-    """Draw maps of the criterion (m,), each on a scale of its own, and where the data are."""
+    """Draw maps of the criterion (m,), each on its own scale, and where the data are."""
     figure, axes = _figure(1, len(maps) + 1, (10.0, 5.6))
     axes[0, 0].plot(*pickups.T, ",", color=GREY)
     axes[0, 0].set_title(f"{len(pickups):,} held-out pick-ups", fontsize=10)
@@ -33,7 +42,7 @@ def draw_maps(grid, maps, titles, pickups):
 
 
 def draw_pair(spots, model):
-    """Draw two spots: the drop-offs against the model's density, and the residuals of their counts."""
+    """Draw two spots: drop-offs with the predicted density, and residuals of counts."""
     figure, axes = _figure(1, 4, (11.0, 4.5))
     for i, (spot, word) in enumerate(zip(spots, ("Lowest", "Highest"), strict=True)):
         left, right = axes[0, 2 * i : 2 * i + 2]
@@ -50,9 +59,9 @@ def draw_pair(spots, model):
 
 
 def draw_gallery(spots, model=None):
-    """Draw spots in order of the criterion: drop-offs and the model's density, or else residuals."""
-    columns = 6
-    figure, axes = _figure(-(-len(spots) // columns), columns, (12.0, 6.4))
+    """Draw spots in order of the criterion; without a model, residuals of counts."""
+    rows = math.ceil(len(spots) / GALLERY_COLUMNS)
+    figure, axes = _figure(rows, GALLERY_COLUMNS, (12.0, 6.4))
     for ax, spot in zip(axes.flat, spots, strict=False):
         if model is None:
             image = _draw_residuals(ax, spot)
@@ -73,7 +82,7 @@ def draw_gallery(spots, model=None):
 
 
 def draw_change(grid, maps, what, titles, shift):
-    """Draw two maps (m,) of something on one scale, their difference, and the shift (m, 2)."""
+    """Draw two maps (m,) of `what` on one scale, their difference, and the shift (m, 2)."""
     figure, axes = _figure(1, 4, (13.0, 5.2))
     low, top = np.quantile(maps, [0.01, 0.99])  # a single cell must not set the scale
     for ax, values, name in zip(axes[0], maps, titles, strict=False):
@@ -103,8 +112,9 @@ def _draw_points(ax, spot, size=2.6):
 
 
 def _draw_density(ax, model, spot, thick=1.3):
-    """Draw contours of p(·|v), and v."""
-    longitudes, latitudes = np.linspace(WEST, EAST, 121), np.linspace(SOUTH, NORTH, 191)
+    """Draw the place, and contours of the predicted density there."""
+    longitudes = np.linspace(WEST, EAST, 121)
+    latitudes = np.linspace(SOUTH, NORTH, 191)
     points = np.stack(np.meshgrid(longitudes, latitudes), axis=-1).reshape(-1, 2)
     density = np.exp(model(np.broadcast_to(spot.at, points.shape)).log_prob(points))
     falling = np.sort(density)[::-1]
@@ -115,15 +125,21 @@ def _draw_density(ax, model, spot, thick=1.3):
     ax.contour(
         longitudes, latitudes, cells, levels=levels, colors="black", linewidths=widths
     )
-    ax.plot(*spot.at, "^", ms=9, color="#AA4499", mec="white")
+    ax.plot(*spot.at, "^", ms=9, color=PURPLE, mec="white")
     _frame(ax)
 
 
 def _draw_residuals(ax, spot):
     rows, columns = spot.residuals.shape
-    lines = np.linspace(WEST, EAST, columns + 1), np.linspace(SOUTH, NORTH, rows + 1)
-    image = ax.pcolormesh(*lines, spot.residuals, cmap="PuOr_r", vmin=-MOST, vmax=MOST)
-    ax.plot(*spot.at, "^", ms=9, color="#AA4499", mec="white")
+    image = ax.pcolormesh(
+        np.linspace(WEST, EAST, columns + 1),
+        np.linspace(SOUTH, NORTH, rows + 1),
+        spot.residuals,
+        cmap="PuOr_r",
+        vmin=-MAX_RESIDUAL,
+        vmax=MAX_RESIDUAL,
+    )
+    ax.plot(*spot.at, "^", ms=9, color=PURPLE, mec="white")
     _frame(ax)
     return image
 
@@ -147,7 +163,8 @@ def _draw_map(ax, grid, values, colours, low=None, high=None):
 def _draw_arrows(ax, grid, shift):
     kept = np.zeros(grid.inside.shape, dtype=bool)
     kept[::3, ::3] = True
-    rows, points = kept[grid.inside], grid.points
+    rows = kept[grid.inside]
+    points = grid.points
     ax.plot(*points.T, "s", ms=1.6, color="0.88")
     arrows = ax.quiver(*points[rows].T, *shift[rows].T, color=ORANGE, scale=1.2, width=0.01)
     ax.quiverkey(arrows, 0.75, 0.05, 0.25, "0.25", labelpos="E", fontproperties={"size": 9})
@@ -163,8 +180,7 @@ def _frame(ax):
 
 
 def _crop(ax):
-    """Leave out the far north, where few trips go."""
-    ax.set_ylim(SOUTH, 40.83)
+    ax.set_ylim(SOUTH, NORTH_OF_PANELS)
 
 
 def _name_axes(axes):

@@ -1,4 +1,4 @@
-"""How wrong a mixture model of drop-offs is: tests, effects by zone, maps, and plain counts beside them.
+"""How wrong a mixture model of drop-offs is: tests, effects by zone, maps, plain counts.
 
 Everything is on normal scores u of the drop-offs, (n, 2), which are independent standard
 normals where the model is right (and whose score is −u); KCSD and the paper's map also in
@@ -7,7 +7,7 @@ degrees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -29,23 +29,29 @@ ZONES = {
 }
 #: Kilometres of a degree of longitude and of latitude, in New York.
 KILOMETRES = np.array([84.3, 111.0])
-#: Kilometres within which a trip is "from nearby", and how many there must be to look at.
-NEAR, FEWEST_NEAR = 0.4, 40
+#: A pick-up is nearby within this many kilometres.
+NEARBY = 0.4
+#: Pick-ups that must be nearby for the drop-offs from a place to be drawn.
+MIN_NEARBY = 40
+#: Trips that a zone must have to be reported.
+MIN_ZONE = 30
 #: Bandwidth of local maps, in degrees: about a kilometre.
 LOCAL = 0.01
+#: Cells where less than this share of the drop-offs is expected have no residual.
+MIN_SHARE = 2e-3
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """Bandwidths of pick-ups, drop-offs (degrees) and normal scores, the same for all sets of trips."""
+    """Bandwidths of pick-ups and drop-offs (degrees), and of normal scores."""
 
     x: float
     y: float
     u: float
 
     @classmethod
-    def of(cls, model, trips, seed=0):
-        """Choose them by the median heuristic, on 1,000 trips at most."""
+    def from_medians(cls, model, trips, seed=0):
+        """Choose bandwidths by the median heuristic, on 1,000 trips at most."""
         rng = np.random.default_rng(seed)
 
         def median(points):
@@ -53,7 +59,7 @@ class Kernels:
             return float(np.median(pdist(points[rows])))
 
         u = model(trips.pickup).normal_scores(trips.dropoff)
-        return cls(median(trips.pickup), median(trips.dropoff), median(u))
+        return cls(x=median(trips.pickup), y=median(trips.dropoff), u=median(u))
 
 
 @dataclass(frozen=True)
@@ -68,18 +74,19 @@ class Effect:
     high: float
 
     @classmethod
-    def of(cls, x, u, kernels):
-        """Compute it from all pairs of rows of x and u, (n, 2)."""
-        means = pair_sums(u, kernels.u, np.ones((len(u), 1)), (x, kernels.x))[:, 0] / (
-            len(u) - 1
-        )
-        value, half = means.mean(), 1.96 * 2.0 * means.std(ddof=1) / np.sqrt(len(u))
-        return cls(float(value), float(value - half), float(value + half))
+    def from_rows(cls, x, u, kernels):
+        """Compute the effect from all pairs of rows of x and u, (n, 2)."""
+        n = len(u)
+        sums = pair_sums(u, kernels.u, np.ones((n, 1)), x=x, bandwidth_x=kernels.x)
+        means = sums[:, 0] / (n - 1)
+        value = means.mean()
+        half = 1.96 * 2.0 * means.std(ddof=1) / np.sqrt(n)
+        return cls(value=float(value), low=float(value - half), high=float(value + half))
 
 
 @dataclass(frozen=True, eq=False)
 class Occasion:
-    """One set of trips against the model: KCSD in degrees (the paper's way) and on normal scores u."""
+    """Trips against the model: KCSD in degrees (as in the paper), and on u (n, 2)."""
 
     name: str
     trips: Trips
@@ -89,16 +96,31 @@ class Occasion:
     effect: Effect
 
     @classmethod
-    def of(cls, name, model, trips, kernels):
+    def from_trips(cls, name, model, trips, kernels):
         """Test the model on some trips."""
-        x, y = trips.pickup, trips.dropoff
-        u, on_x = model(x).normal_scores(y), cg.Gaussian(kernels.x)
+        x = trips.pickup
+        y = trips.dropoff
+        u = model(x).normal_scores(y)
+        kernel_x = cg.Gaussian(kernels.x)
         degrees = cg.kcsd(
-            model, x, y, kernel_x=on_x, kernel_y=cg.Gaussian(kernels.y), rng=0
+            model, x, y, kernel_x=kernel_x, kernel_y=cg.Gaussian(kernels.y), rng=0
         )
-        on_u = cg.Gaussian(kernels.u)
-        normal = cg.kcsd(cg.from_scores(-u), x, u, kernel_x=on_x, kernel_y=on_u, rng=0)
-        return cls(name, trips, u, degrees, normal, Effect.of(x, u, kernels))
+        normal = cg.kcsd(
+            cg.from_scores(-u),
+            x,
+            u,
+            kernel_x=kernel_x,
+            kernel_y=cg.Gaussian(kernels.u),
+            rng=0,
+        )
+        return cls(
+            name=name,
+            trips=trips,
+            u=u,
+            degrees=degrees,
+            normal=normal,
+            effect=Effect.from_rows(x, u, kernels),
+        )
 
     def deviations(self):
         """Return both statistics in standard deviations of their null distributions."""
@@ -108,73 +130,83 @@ class Occasion:
         ]
 
     def zones(self, model, kernels):
-        """Look at the zones one by one; those with fewer than 30 trips are left out.
+        """Summarise the zones one by one, those with at least `MIN_ZONE` trips.
 
         `shift` are the means of both normal scores (to the east, and to the north given the
         longitude); `south` the share of drop-offs south of 40.75, and `expected` the
         model's, from these pick-ups.
         """
-        found = []
+        latitudes = self.trips.pickup[:, 1]
+        zones = []
         for name, (low, high) in ZONES.items():
-            rows = (self.trips.pickup[:, 1] >= low) & (self.trips.pickup[:, 1] < high)
-            if rows.sum() < 30:
+            rows = (latitudes >= low) & (latitudes < high)
+            if rows.sum() < MIN_ZONE:
                 continue
-            trips, u = self.trips.take(rows), self.u[rows]
+            trips = self.trips.take(rows)
+            u = self.u[rows]
             south, expected = share_south(model, trips, DOWNTOWN)
-            effect = vars(Effect.of(trips.pickup, u, kernels))
-            found.append({
-                "name": name, "n": len(trips), "effect": effect, "shift": u.mean(axis=0).tolist(),
-                "south": south, "expected": expected,
-            })  # fmt: skip
-        return found
+            zones.append(
+                {
+                    "name": name,
+                    "n": len(trips),
+                    "effect": asdict(Effect.from_rows(trips.pickup, u, kernels)),
+                    "shift": u.mean(axis=0).tolist(),
+                    "south": south,
+                    "expected": expected,
+                }
+            )
+        return zones
 
 
-def pair_sums(u, bandwidth, weights, covariates=None, block=1000):
+def pair_sums(u, bandwidth, weights, *, x=None, bandwidth_x=None, block=1000):
     """Return Σ_{j≠i} k(x_i, x_j) h(u_i, u_j) w_j for weights (n, m), (n, m).
 
-    h is the Stein kernel of N(0, I) with a Gaussian kernel; k a Gaussian kernel of
-    ``covariates`` (x (n, 2) and its bandwidth), or 1.
+    h is the Stein kernel of N(0, I) with a Gaussian kernel of this bandwidth; k a Gaussian
+    kernel of x (n, 2), or 1 without an x. Pairs are computed `block` rows at a time.
     """
-    n, s2 = len(u), bandwidth**2
+    n, d = u.shape
+    s2 = bandwidth**2
     sums = np.empty(weights.shape)
     for start in range(0, n, block):
         rows = slice(start, min(start + block, n))
-        r, inner = cdist(u[rows], u, "sqeuclidean"), u[rows] @ u.T
-        h = np.exp(-0.5 * r / s2) * (inner - r / s2 + u.shape[1] / s2 - r / s2**2)
-        if covariates is not None:
-            x, width = covariates
-            h *= np.exp(-0.5 * cdist(x[rows], x, "sqeuclidean") / width**2)
+        r = cdist(u[rows], u, "sqeuclidean")
+        inner = u[rows] @ u.T
+        h = np.exp(-0.5 * r / s2) * (inner - r / s2 + d / s2 - r / s2**2)
+        if x is not None:
+            h *= np.exp(-0.5 * cdist(x[rows], x, "sqeuclidean") / bandwidth_x**2)
         h[np.arange(len(h)), np.arange(n)[rows]] = 0.0
         sums[rows] = h @ weights
     return sums
 
 
 def share_south(model, trips, latitude):
-    """Return the share of drop-offs south of a latitude: observed, and expected, Σ_c π_c Φ(z_c)."""
+    """Return the shares of drop-offs south of a latitude: observed, and predicted.
+
+    Under the model a row's share is Σ_c π_c Φ((latitude − μ_c)/σ_c).
+    """
     weights, means, stds = model.parts(trips.pickup)
-    expected = (
-        (weights * ndtr((latitude - means[:, :, 1]) / stds[:, :, 1])).sum(axis=1).mean()
-    )
-    return float((trips.dropoff[:, 1] < latitude).mean()), float(expected)
+    below = ndtr((latitude - means[:, :, 1]) / stds[:, :, 1])
+    expected = (weights * below).sum(axis=1).mean()
+    observed = (trips.dropoff[:, 1] < latitude).mean()
+    return float(observed), float(expected)
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Lines of a grid of pick-up points, and where there are enough pick-ups around one, (r, c)."""
+    """A grid of pick-up points, and which of them have enough pick-ups around."""
 
-    longitudes: np.ndarray
-    latitudes: np.ndarray
-    inside: np.ndarray
+    longitudes: np.ndarray  # (columns,)
+    latitudes: np.ndarray  # (rows,)
+    inside: np.ndarray  # booleans, (rows, columns)
 
     @classmethod
-    def of(cls, trips, columns=60, radius=0.3, least=15):
-        """Lay cells over points with at least so many trips within so many kilometres."""
-        lines = lines_of_map(columns)
-        points = np.stack(np.meshgrid(*lines), axis=-1) * KILOMETRES
-        counts = cKDTree(trips.pickup * KILOMETRES).query_ball_point(
-            points, radius, return_length=True
-        )
-        return cls(*lines, counts >= least)
+    def from_trips(cls, trips, columns=60, radius=0.3, least=15):
+        """Lay a grid; points inside have `least` pick-ups within `radius` kilometres."""
+        longitudes, latitudes = lines_of_map(columns)
+        points = np.stack(np.meshgrid(longitudes, latitudes), axis=-1) * KILOMETRES
+        tree = cKDTree(trips.pickup * KILOMETRES)
+        counts = tree.query_ball_point(points, radius, return_length=True)
+        return cls(longitudes=longitudes, latitudes=latitudes, inside=counts >= least)
 
     @property
     def points(self):
@@ -183,17 +215,28 @@ class Grid:
 
 
 def paper_map(trips, model, at, kernels):
-    """Return the power criterion at single locations (m, 2), in degrees, as in the paper."""
-    on = {"kernel_x": cg.Gaussian(kernels.x), "kernel_y": cg.Gaussian(kernels.y)}
-    return cg.power_criterion(model, trips.pickup, trips.dropoff, at=at, rng=0, **on)
+    """Return the power criterion at locations (m, 2), in degrees, as in the paper."""
+    return cg.power_criterion(
+        model,
+        trips.pickup,
+        trips.dropoff,
+        at=at,
+        kernel_x=cg.Gaussian(kernels.x),
+        kernel_y=cg.Gaussian(kernels.y),
+        rng=0,
+    )
 
 
 def normal_map(occasion, at, kernels):
     """Return the local power criterion of normal scores at single locations (m, 2)."""
-    on = {"kernel_x": cg.Gaussian(LOCAL), "kernel_y": cg.Gaussian(kernels.u)}
-    u = occasion.u
     return cg.power_criterion(
-        cg.from_scores(-u), occasion.trips.pickup, u, at=at, rng=0, **on
+        cg.from_scores(-occasion.u),
+        occasion.trips.pickup,
+        occasion.u,
+        at=at,
+        kernel_x=cg.Gaussian(LOCAL),
+        kernel_y=cg.Gaussian(kernels.u),
+        rng=0,
     )
 
 
@@ -201,25 +244,26 @@ def local_effects(occasion, at, kernels, most=7000):
     """Return D̂ of the trips around each location (m, 2): how wrong the model is there.
 
     Pairs of trips count with the product of their weights, k(x_i, v)k(x_j, v), and the sum
-    is divided by that of the weights. So it does not grow with the number of trips around
-    v, as the criterion does; where they are few, it is noisy. Of more than `most` trips, so
-    many are drawn.
+    is divided by that of the weights. So the effect does not grow with the number of trips
+    around v, as the criterion does; where trips are few, it is noisy. It is computed from
+    `most` trips, chosen at random, where there are more.
     """
     rows = np.random.default_rng(0).permutation(len(occasion.u))[:most]
-    near = around(at, occasion.trips.pickup[rows]).T
-    pairs = near.sum(axis=0) ** 2 - (near**2).sum(axis=0)
-    return (near * pair_sums(occasion.u[rows], kernels.u, near)).sum(axis=0) / pairs
+    weights = around(at, occasion.trips.pickup[rows]).T
+    weight_of_pairs = weights.sum(axis=0) ** 2 - (weights**2).sum(axis=0)
+    sums = pair_sums(occasion.u[rows], kernels.u, weights)
+    return (weights * sums).sum(axis=0) / weight_of_pairs
 
 
 def local_means(occasion, at):
-    """Return locally weighted means of normal scores at locations (m, 2): which way y is shifted."""
+    """Return local means of normal scores at locations (m, 2): which way the bias is."""
     weights = around(at, occasion.trips.pickup)
     return weights @ occasion.u / weights.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """A pick-up point: the local criterion, drop-offs from nearby (m, 2), and what plain counts say.
+    """A pick-up point: the local criterion, drop-offs from nearby (m, 2), and plain counts.
 
     `residuals` are drop-offs in cells of the map less what the model expects, in standard
     errors; `misfit` is their mean square, about 1 where the model is right.
@@ -233,55 +277,80 @@ class Spot:
 
 
 def find_spots(occasion, model, kernels, candidates=300, seed=0):
-    """Return pick-ups chosen at random, with enough trips from nearby, in order of the criterion."""
-    trips, points = occasion.trips, occasion.trips.draw(candidates, seed).pickup
-    apart = cdist(points * KILOMETRES, trips.pickup * KILOMETRES) < NEAR
-    kept = apart.sum(axis=1) >= FEWEST_NEAR
+    """Return random pick-ups with enough trips from nearby, in order of the criterion."""
+    trips = occasion.trips
+    points = trips.draw(candidates, seed).pickup
+    nearby = cdist(points * KILOMETRES, trips.pickup * KILOMETRES) < NEARBY
+    kept = nearby.sum(axis=1) >= MIN_NEARBY
     if not kept.any():
         return []
     counts = CellCounts(trips, model)
-    values = normal_map(occasion, points[kept], kernels)
-    spots = [
-        Spot(at, float(value), trips.dropoff[near], *counts.residuals(at))
-        for at, value, near in zip(points[kept], values, apart[kept], strict=True)
-    ]
+    criteria = normal_map(occasion, points[kept], kernels)
+    spots = []
+    for at, criterion, rows in zip(points[kept], criteria, nearby[kept], strict=True):
+        residuals = counts.residuals(at)
+        spots.append(
+            Spot(
+                at=at,
+                criterion=float(criterion),
+                dropoffs=trips.dropoff[rows],
+                residuals=residuals,
+                misfit=float(np.nanmean(residuals**2)),
+            )
+        )
     return sorted(spots, key=lambda spot: spot.criterion)
 
 
 class CellCounts:
-    """Drop-offs in cells of about 600 metres, and what a mixture (diagonal covariances) expects."""
+    """Drop-offs in cells of about 600 metres, and those that a mixture expects there.
+
+    A cell is a row and a column of the map. Covariances are diagonal, so that a component
+    gives it the product of the probabilities of its row and of its column.
+    """
 
     def __init__(self, trips, model, columns=16):
+        longitudes, latitudes = lines_of_map(columns + 1)
         self.pickup = trips.pickup
         self.weights, means, stds = model.parts(trips.pickup)
-        lines = lines_of_map(columns + 1)
-        # Probabilities of columns and rows under each component, (n, C, columns) and (n, C,
-        # rows).
-        self.east, self.north = (
-            np.diff(ndtr((line - means[:, :, i, None]) / stds[:, :, i, None]), axis=2)
-            for i, line in enumerate(lines)
+        self.column_probabilities = _probabilities(  # (n, C, columns)
+            longitudes, means[:, :, 0], stds[:, :, 0]
         )
-        east, north = (
-            np.clip(np.searchsorted(line, trips.dropoff[:, i]) - 1, 0, len(line) - 2)
-            for i, line in enumerate(lines)
+        self.row_probabilities = _probabilities(  # (n, C, rows)
+            latitudes, means[:, :, 1], stds[:, :, 1]
         )
-        self.cells = north, east
+        self.dropoff_cells = (
+            _interval(latitudes, trips.dropoff[:, 1]),
+            _interval(longitudes, trips.dropoff[:, 0]),
+        )
 
     def residuals(self, at):
-        """Return standardised residuals (rows, columns) around a point, and their mean square."""
-        near = around(at[None, :], self.pickup)[0]
-        expected, variance = self._sum(near), self._sum(near**2)
-        observed, z = np.zeros(expected.shape), np.full(expected.shape, np.nan)
-        np.add.at(observed, self.cells, near)
-        some = expected > 2e-3 * near.sum()  # NaN where nothing is expected
-        z[some] = (observed - expected)[some] / np.sqrt(variance[some])
-        return z, float(np.nanmean(z**2))
+        """Return standardised residuals around a point, NaN where little is expected."""
+        weights = around(at[None, :], self.pickup)[0]
+        expected = self._sum(weights)
+        variance = self._sum(weights**2)
+        observed = np.zeros(expected.shape)
+        np.add.at(observed, self.dropoff_cells, weights)
+        residuals = np.full(expected.shape, np.nan)
+        some = expected > MIN_SHARE * weights.sum()
+        residuals[some] = (observed - expected)[some] / np.sqrt(variance[some])
+        return residuals
 
-    def _sum(self, near):
-        """Σ_i near_i P_i(cell) with P_i = Σ_c π_c east_c north_c, (rows, columns)."""
-        scaled = self.north * (near[:, None] * self.weights)[:, :, None]
-        n, c, rows = scaled.shape
-        return scaled.reshape(n * c, rows).T @ self.east.reshape(n * c, -1)
+    def _sum(self, weights):
+        """Return Σ_i w_i P_i(cell) with P_i = Σ_c π_c row_c column_c, (rows, columns)."""
+        scaled = self.row_probabilities * (weights[:, None] * self.weights)[:, :, None]
+        n, components, rows = scaled.shape
+        by_row = scaled.reshape(n * components, rows)
+        return by_row.T @ self.column_probabilities.reshape(n * components, -1)
+
+
+def _probabilities(lines, means, stds):
+    """Return the probabilities of the intervals between lines, (n, C, len(lines) − 1)."""
+    return np.diff(ndtr((lines - means[:, :, None]) / stds[:, :, None]), axis=2)
+
+
+def _interval(lines, values):
+    """Return the number of the interval between lines that each value lies in."""
+    return np.clip(np.searchsorted(lines, values) - 1, 0, len(lines) - 2)
 
 
 def lines_of_map(columns):

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-import condgof as cg
 from condgof.errors import CondgofError, InputError
 from figures import draw_change, draw_gallery, draw_maps, draw_pair
 from misfit import (
@@ -34,100 +33,136 @@ from misfit import (
 )
 from trips import join, match_hours, read_trips
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from mdn import MDN, fit_mdn
+
 #: Days around the hurricane, which are no ordinary days to train on.
-BLACKOUT = ("2012-10-29", "2012-11-05")
+BLACKOUT_START = "2012-10-29"
+BLACKOUT_END = "2012-11-05"
+#: Trips near Manhattan that are needed to train on, and to test on.
+MIN_TRIPS = 1000
+#: Ordinary trips in the hours of the unusual days that a comparison by hour needs.
+MIN_MATCHED = 300
+#: Options of the command line that are whole numbers, and their defaults.
+SIZES = {
+    "components": 20,
+    "epochs": 30,
+    "batch": 1000,
+    "patience": 6,
+    "rows": 12_000,
+    "columns": 60,
+    "candidates": 300,
+    "seed": 0,
+}
 
 
-def options():
+def read_options():
     """Read the command line; the sizes are those of the paper, where it says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    path = {"type": Path, "metavar": "FILE"}
     parser.add_argument(
         "--train", nargs="+", required=True, metavar="FILE", help="files or globs"
     )
-    parser.add_argument("--test", required=True, help="held-out trips to test on", **path)
-    parser.add_argument("--more", help="more ordinary trips to test on", **path)
     parser.add_argument(
-        "--unusual", help="trips of unusual days, set beside the held-out ones", **path
+        "--test",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="held-out trips to test on",
+    )
+    parser.add_argument(
+        "--more", type=Path, metavar="FILE", help="more ordinary trips to test on"
+    )
+    parser.add_argument(
+        "--unusual",
+        type=Path,
+        metavar="FILE",
+        help="trips of unusual days, set beside the held-out ones",
     )
     parser.add_argument("--out", type=Path, default=Path("paper-taxi"), metavar="FOLDER")
-    sizes = {
-        "components": 20, "epochs": 30, "batch": 1000, "patience": 6, "rows": 12_000, "columns": 60,
-        "candidates": 300, "seed": 0,
-    }  # fmt: skip
-    for name, value in sizes.items():
+    for name, value in SIZES.items():
         parser.add_argument(
             f"--{name}", type=int, default=value, metavar="N", help=f"default {value}"
         )
     return parser.parse_args()
 
 
-def main(given):
+def main(options):
     """Run the experiment; without unusual days, the paper's part of it."""
-    given.out.mkdir(parents=True, exist_ok=True)
-    test = read_trips(given.test).near_manhattan()
+    options.out.mkdir(parents=True, exist_ok=True)
+    test = read_trips(options.test).near_manhattan()
     others = {
         path: read_trips(path).near_manhattan()
-        for path in (given.more, given.unusual)
+        for path in (options.more, options.unusual)
         if path is not None
     }
-    files = [
-        found for pattern in given.train for found in sorted(glob(pattern)) or [pattern]
-    ]
-    train = join([read_trips(path) for path in files]).near_manhattan()
-    for other in (test, *others.values()):
-        train = train.without(other)
-    train = train.outside(*BLACKOUT)
+    train = read_training_trips(options.train, [test, *others.values()])
     for what, trips in (("train", train), ("test", test)):
-        if len(trips) < 1000:
+        if len(trips) < MIN_TRIPS:
             raise InputError(
                 f"Only {len(trips)} trips near Manhattan are left to {what} on; at least"
-                " 1,000 are needed. Are the files of New York's taxis?"
+                f" {MIN_TRIPS:,} are needed. Are the files of New York's taxis?"
             )
     numbers = {"trips": {"train": len(train), "test": len(test)}}
-    model = trained("model", train, given, numbers)
-    held = test.draw(given.rows, given.seed)
-    kernels = Kernels.of(model, held, given.seed)
+    model = trained("model", train, options, numbers)
+    held = test.draw(options.rows, options.seed)
+    kernels = Kernels.from_medians(model, held, options.seed)
     numbers["kernels"] = asdict(kernels)
-    name = test.span() or given.test.stem
-    ordinary, grid = Occasion.of(name, model, held, kernels), Grid.of(held, given.columns)
-    draw_the_papers(model, ordinary, grid, kernels, given, numbers)
-    occasions = [ordinary, Occasion.of(f"{name}, all", model, test, kernels)]
+    name = test.span() or options.test.stem
+    ordinary = Occasion.from_trips(name, model, held, kernels)
+    grid = Grid.from_trips(held, options.columns)
+    draw_the_papers(model, ordinary, grid, kernels, options, numbers)
+    occasions = [ordinary, Occasion.from_trips(f"{name}, all", model, test, kernels)]
     for path, trips in others.items():
-        drawn, label = trips.draw(given.rows, given.seed), trips.span() or path.stem
+        drawn = trips.draw(options.rows, options.seed)
+        label = trips.span() or path.stem
         if label in {occasion.name for occasion in occasions}:
             label += f" ({path.stem})"
-        occasions.append(Occasion.of(label, model, drawn, kernels))
-    tell("Against the model of all hours", model, occasions, kernels, numbers)
-    if given.unusual is not None:
-        draw_both("change", ordinary, occasions[-1], grid, kernels, given.out)
+        occasions.append(Occasion.from_trips(label, model, drawn, kernels))
+    report("Against the model of all hours", model, occasions, kernels, numbers)
+    if options.unusual is not None:
+        draw_both("change", ordinary, occasions[-1], grid, kernels, options.out)
         usual = join(
-            [test, *(trips for path, trips in others.items() if path == given.more)]
+            [test, *(trips for path, trips in others.items() if path == options.more)]
         )
-        compare_hours(model, train, (usual, others[given.unusual]), kernels, given, numbers)
-    (given.out / "taxi.json").write_text(json.dumps(numbers, indent=1) + "\n")
-    print(f"Figures and numbers: {given.out}")
+        compare_hours(
+            model, train, (usual, others[options.unusual]), kernels, options, numbers
+        )
+    (options.out / "taxi.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    print(f"Figures and numbers: {options.out}")
 
 
-def trained(name, trips, given, numbers):
+def read_training_trips(patterns, others):
+    """Read all files of some patterns; leave out trips of other sets, and the blackout."""
+    trips = []
+    for pattern in patterns:
+        trips += [read_trips(path) for path in sorted(glob(pattern)) or [pattern]]
+    train = join(trips).near_manhattan()
+    for other in others:
+        train = train.without(other)
+    return train.outside(BLACKOUT_START, BLACKOUT_END)
+
+
+def trained(name, trips, options, numbers):
     """Train a model, or take the one that an earlier run left in the folder."""
-    path = given.out / f"{name}.safetensors"
+    path = options.out / f"{name}.safetensors"
     if path.is_file():
-        model = cg.models.mdn.MDN.load(path)
+        model = MDN.load(path)
         print(f"Took the {name} of an earlier run, {path}.")
     else:
-        wall, cpu = time.perf_counter(), time.process_time()
-        model = cg.models.mdn.fit_mdn(
+        wall_start = time.perf_counter()
+        cpu_start = time.process_time()
+        model = fit_mdn(
             trips.pickup,
             trips.dropoff,
-            components=given.components,
-            epochs=given.epochs,
-            batch_size=min(given.batch, max(50, len(trips) // 20)),
-            patience=given.patience,
-            rng=given.seed,
+            components=options.components,
+            epochs=options.epochs,
+            batch_size=min(options.batch, max(50, len(trips) // 20)),
+            patience=options.patience,
+            rng=options.seed,
         )
         model.save(path)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        wall = time.perf_counter() - wall_start
+        cpu = time.process_time() - cpu_start
         print(
             f"Trained the {name} on {len(trips):,} trips in {wall:.0f} s ({cpu:.0f} s of"
             " processor)."
@@ -143,9 +178,9 @@ def trained(name, trips, given, numbers):
     return model
 
 
-def draw_the_papers(model, held, grid, kernels, given, numbers):
-    """Draw the maps of the criterion, the two panels and the gallery; hold them against plain counts."""
-    out = given.out
+def draw_the_papers(model, held, grid, kernels, options, numbers):
+    """Draw maps of the criterion, two panels and a gallery; compare with plain counts."""
+    out = options.out
     maps = [
         paper_map(held.trips, model, grid.points, kernels),
         normal_map(held, grid.points, kernels),
@@ -155,7 +190,7 @@ def draw_the_papers(model, held, grid, kernels, given, numbers):
         "Normal scores,\nbandwidth of 1 km",
     ]
     draw_maps(grid, maps, titles, held.trips.pickup).savefig(out / "maps.png", dpi=110)
-    spots = find_spots(held, model, kernels, given.candidates, given.seed)
+    spots = find_spots(held, model, kernels, options.candidates, options.seed)
     if len(spots) < 2:
         raise InputError(
             "The trips to test on are too few to draw the drop-offs from nearby."
@@ -165,7 +200,8 @@ def draw_the_papers(model, held, grid, kernels, given, numbers):
     draw_pair([spots[0], spots[-1]], model).savefig(out / "pair.png", dpi=110)
     draw_gallery(chosen, model).savefig(out / "gallery.png", dpi=90)
     draw_gallery(chosen).savefig(out / "gallery_residuals.png", dpi=90)
-    misfit, at = [spot.misfit for spot in spots], np.array([spot.at for spot in spots])
+    misfit = [spot.misfit for spot in spots]
+    at = np.array([spot.at for spot in spots])
     criteria = {
         "paper": paper_map(held.trips, model, at, kernels),
         "normal": [spot.criterion for spot in spots],
@@ -180,8 +216,11 @@ def draw_the_papers(model, held, grid, kernels, given, numbers):
         for spot in chosen
     ]
     numbers["criterion"] = {
-        "paper": paper, "normal": normal, "gallery": gallery, "agreement_with_counts": agreement,
-    }  # fmt: skip
+        "paper": paper,
+        "normal": normal,
+        "gallery": gallery,
+        "agreement_with_counts": agreement,
+    }
     words = [
         "{0:.3f} to {2:.3f} (median {1:.3f})".format(*values) for values in (paper, normal)
     ]
@@ -193,10 +232,10 @@ def draw_the_papers(model, held, grid, kernels, given, numbers):
     )
 
 
-def compare_hours(model, train, compared, kernels, given, numbers):
+def compare_hours(model, train, compared, kernels, options, numbers):
     """Compare with ordinary trips of the same hours of the week, by both models."""
-    matched = match_hours(*compared, given.seed)
-    if len(matched[0]) < 300:
+    matched = match_hours(*compared, options.seed)
+    if len(matched[0]) < MIN_MATCHED:
         print(
             "Too few ordinary trips began in the hours of the unusual days to compare them"
             " by hour."
@@ -205,20 +244,20 @@ def compare_hours(model, train, compared, kernels, given, numbers):
     unusual = compared[1].span() or "unusual days"
     names = ("ordinary days, same hours", f"{unusual}, same hours")
     rows = np.isin(train.hour_of_week(), np.unique(matched[0].hour_of_week()))
-    night = trained("model_of_these_hours", train.take(rows), given, numbers)
+    night = trained("model_of_these_hours", train.take(rows), options, numbers)
     for hours, one in (("all", model), ("these", night)):
         both = [
-            Occasion.of(name, one, trips, kernels)
+            Occasion.from_trips(name, one, trips, kernels)
             for name, trips in zip(names, matched, strict=True)
         ]
-        tell(f"The same hours, model of {hours} hours", one, both, kernels, numbers)
-    grids = [Grid.of(trips, given.columns, radius=0.5) for trips in matched]
+        report(f"The same hours, model of {hours} hours", one, both, kernels, numbers)
+    grids = [Grid.from_trips(trips, options.columns, radius=0.5) for trips in matched]
     grid = replace(grids[0], inside=grids[0].inside & grids[1].inside)
-    draw_both("change_same_hours", *both, grid, kernels, given.out)
+    draw_both("change_same_hours", *both, grid, kernels, options.out)
 
 
 def draw_both(name, before, after, grid, kernels, out):
-    """Draw the criterion and the local effect on both occasions, and which way drop-offs moved."""
+    """Draw the criterion and the local effect of both occasions, and the shift."""
     shift = local_means(after, grid.points) - local_means(before, grid.points)
     titles = [
         f"{occasion.name}\nn = {len(occasion.trips):,}" for occasion in (before, after)
@@ -232,40 +271,52 @@ def draw_both(name, before, after, grid, kernels, out):
         figure.savefig(out / f"{name}_{what.split()[1]}.png", dpi=100)
 
 
-def tell(title, model, occasions, kernels, numbers):
-    """Print the occasions, and the zones of each."""
+def report(title, model, occasions, kernels, numbers):
+    """Print the occasions and the zones of each, and keep their numbers."""
     print(f"{title}\n")
     numbers[title] = {}
     for occasion in occasions:
-        pvalues = [occasion.degrees.pvalue, occasion.normal.pvalue]
-        numbers[title][occasion.name] = {
+        summary = {
             "n": len(occasion.trips),
-            "pvalues": pvalues,
+            "pvalues": [occasion.degrees.pvalue, occasion.normal.pvalue],
             "null_deviations": occasion.deviations(),
             "effect": asdict(occasion.effect),
             "zones": occasion.zones(model, kernels),
         }
-        found = numbers[title][occasion.name]
-        print(
-            f"  {occasion.name}: n = {found['n']:,}, p = {pvalues[0]:.4f} in degrees,"
-            f" {pvalues[1]:.4f} on normal scores; {{:.0f}} and {{:.0f}} null standard"
-            " deviations; ".format(*found["null_deviations"])
-            + "D = {value:.4f} ({low:.4f} to {high:.4f})".format(**found["effect"])
-        )
-        for zone in found["zones"]:
-            print(
-                "    {name:26} n = {n:6,}  D = ".format(**zone)
-                + "{value:7.4f} ({low:7.4f} to {high:7.4f})".format(**zone["effect"])
-                + "  shift east {:+.2f}, north {:+.2f}".format(*zone["shift"])
-                + "  drop-offs south of 40.75: {south:.3f}, expected {expected:.3f}".format(
-                    **zone
-                )
-            )
+        numbers[title][occasion.name] = summary
+        print_occasion(occasion.name, summary)
+        for zone in summary["zones"]:
+            print_zone(zone)
     print()
+
+
+def print_occasion(name, summary):
+    """Print the tests and the effect of one occasion."""
+    in_degrees, on_scores = summary["pvalues"]
+    degrees_sd, scores_sd = summary["null_deviations"]
+    effect = summary["effect"]
+    print(
+        f"  {name}: n = {summary['n']:,}, p = {in_degrees:.4f} in degrees,"
+        f" {on_scores:.4f} on normal scores; {degrees_sd:.0f} and {scores_sd:.0f} null"
+        f" standard deviations; D = {effect['value']:.4f} ({effect['low']:.4f} to"
+        f" {effect['high']:.4f})"
+    )
+
+
+def print_zone(zone):
+    """Print the effect in one zone, the bias, and the share of drop-offs downtown."""
+    effect = zone["effect"]
+    east, north = zone["shift"]
+    print(
+        f"    {zone['name']:26} n = {zone['n']:6,}  D = {effect['value']:7.4f}"
+        f" ({effect['low']:7.4f} to {effect['high']:7.4f})  shift east {east:+.2f}, north"
+        f" {north:+.2f}  drop-offs south of 40.75: {zone['south']:.3f}, expected"
+        f" {zone['expected']:.3f}"
+    )
 
 
 if __name__ == "__main__":
     try:
-        main(options())
+        main(read_options())
     except CondgofError as error:
         sys.exit(f"taxi.py: {error}")

@@ -11,8 +11,13 @@ from pyarrow import csv, parquet
 
 from condgof.errors import InputError
 
-#: "Near Manhattan": longitudes and latitudes of both ends.
-WEST, EAST, SOUTH, NORTH = -74.03, -73.91, 40.69, 40.88
+#: A trip is near Manhattan if both of its ends are within these longitudes and latitudes.
+WEST = -74.03
+EAST = -73.91
+SOUTH = 40.69
+NORTH = 40.88
+#: A period of fewer days is given by its days, and a longer one by its months.
+SHORT_PERIOD = 25
 #: Names that the city's files have had over the years, in small letters and without spaces.
 NAMES = {
     "time": ("pickup_datetime", "tpep_pickup_datetime", "trip_pickup_datetime"),
@@ -25,7 +30,7 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """Longitude and latitude of both ends (n, 2), and when they began (n,); NaT if it is not known."""
+    """Longitude and latitude of both ends (n, 2), and the time of the start (n,) or NaT."""
 
     pickup: np.ndarray
     dropoff: np.ndarray
@@ -54,29 +59,27 @@ class Trips:
         return self.take(~np.isin(self._ends(), other._ends()))
 
     def outside(self, start, end):
-        """Keep the trips that did not begin from `start` until before `end`, or at no known time."""
+        """Drop the trips that began from `start` until before `end`."""
         return self.take(
             ~((self.time >= np.datetime64(start)) & (self.time < np.datetime64(end)))
         )
 
     def hour_of_week(self):
-        """Return the hour of the week (0 is Monday, midnight to one); −1 where it is not known."""
+        """Return the hour of the week, from 0 (Monday) to 167; −1 where it is unknown."""
         hours = self.time.astype("datetime64[h]").astype(np.int64)
         # The first day of 1970 was a Thursday.
         return np.where(np.isnat(self.time), -1, (hours + 3 * 24) % (7 * 24))
 
     def span(self):
-        """Return when the trips began ("January 2015", "1 to 3 November 2012"), if it is known."""
+        """Return when trips began, as "January 2015" or "1 to 3 November 2012", or None."""
         known = self.time[~np.isnat(self.time)]
         if not known.size:
             return None
-        first, last = (
-            day.astype("datetime64[D]").item() for day in (known.min(), known.max())
-        )
-        days = (last - first).days < 25  # otherwise months say it
-        start, end = (
-            f"{day.day} {day:%B %Y}" if days else f"{day:%B %Y}" for day in (first, last)
-        )
+        first = known.min().astype("datetime64[D]").item()
+        last = known.max().astype("datetime64[D]").item()
+        days = (last - first).days < SHORT_PERIOD
+        start = f"{first.day} {first:%B %Y}" if days else f"{first:%B %Y}"
+        end = f"{last.day} {last:%B %Y}" if days else f"{last:%B %Y}"
         if start == end:
             return end
         if days and (first.year, first.month) == (last.year, last.month):
@@ -97,22 +100,24 @@ def join(several):
 
 
 def match_hours(first, second, seed=0):
-    """Draw from two sets of trips as many as possible with the same number in each hour of the week.
+    """Draw from two sets as many trips as possible, equally many in each hour of the week.
 
-    Without this, trips of a night and of all hours would be compared, and the night itself
-    be found.
+    Without this, trips of a night would be compared with those of all hours, and the
+    difference would be that of night and day.
     """
-    rng, chosen = np.random.default_rng(seed), ([], [])
+    rng = np.random.default_rng(seed)
+    hours = [trips.hour_of_week() for trips in (first, second)]
+    chosen_first = []
+    chosen_second = []
     for hour in range(7 * 24):
-        rows = [
-            rng.permutation(np.flatnonzero(t.hour_of_week() == hour))
-            for t in (first, second)
-        ]
-        for kept, some in zip(chosen, rows, strict=True):
-            kept.append(some[: min(map(len, rows))])
-    return tuple(
-        t.take(np.sort(np.concatenate(c)))
-        for t, c in zip((first, second), chosen, strict=True)
+        in_first = rng.permutation(np.flatnonzero(hours[0] == hour))
+        in_second = rng.permutation(np.flatnonzero(hours[1] == hour))
+        count = min(len(in_first), len(in_second))
+        chosen_first.append(in_first[:count])
+        chosen_second.append(in_second[:count])
+    return (
+        first.take(np.sort(np.concatenate(chosen_first))),
+        second.take(np.sort(np.concatenate(chosen_second))),
     )
 
 

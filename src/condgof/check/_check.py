@@ -6,16 +6,23 @@ import importlib
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof._typing import TableLike
+from condgof._typing import IntArray, TableLike
 from condgof.check._findings import REACH, Reader, led
-from condgof.check._looked import MOST_CLASSES, look, signals_of
+from condgof.check._look import look
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base, gained
-from condgof.check._scan import LEAST, LEAST_ROWS, Scan, Space, named_slices, read_sets
+from condgof.check._scan import (
+    LEAST,
+    LEAST_ROWS,
+    Scan,
+    Space,
+    named_slices,
+    read_sets,
+)
 from condgof.check._size import (
     Bench,
     check_allowed,
@@ -25,16 +32,17 @@ from condgof.check._size import (
     units_of,
 )
 from condgof.check._text import message
+from condgof.check.kinds import CheckedRows
 from condgof.engine import single_threaded_blas, stages
-from condgof.methods._adaptive import censored_model, run_adaptive
-from condgof.methods._options import Options, prepare
-from condgof.methods._scored import Units
+from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Seed
-from condgof.stein._matrix import DEFAULT_MEMORY
+from condgof.stein import DEFAULT_MEMORY, Units
 
-#: At most so many slices are named; whose versions a report tells.
-MOST, USED = 6, ("condgof", "numpy", "scipy")
+#: At most this many slices are named.
+MOST_SLICES = 6
+#: Packages whose versions a report states.
+VERSIONS_OF = ("condgof", "numpy", "scipy")
 #: What a check does, in this order: shown while it takes long.
 STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
 
@@ -130,48 +138,70 @@ def check(
     """
     alpha = check_alpha(alpha)
     allowed = None if tolerance is None else check_allowed(tolerance)
-    options = Options.of(
-        solver, "auto", n_boot, None, dependence, groups, missing, engine, memory
-    )
+    options = Options(
+        solver=solver,
+        n_boot=n_boot,
+        dependence=dependence,
+        groups=groups,
+        missing=missing,
+        engine=engine,
+        memory=memory,
+    ).checked()
     seed = Seed.of(rng)
-    # Work is spread over the engine's threads; BLAS's own would wait for each other beside
-    # them.
+    # Work is spread over the engine's threads; BLAS's own would wait for each other.
     with single_threaded_blas(), stages(*STAGES) as begin:
         begin("reading")
         units = Units(scale_x, standardize, predictions=True)
-        watched = censored_model(model, x, y, event, entry)
-        law_or_model, scored = prepare(watched, x, y, units, options, seed)
-        options = options.for_rows(scored, x)
-        looked, law, rows = look(law_or_model, scored, seed, options.engine)
-        sets = read_sets(by, slices, looked, scored.n + scored.subsample.sample.left_out)
-        depend = (
-            options.rows
-            if looked.all_rows
-            else thinned(options.rows, looked.rows, scored.n)
+        bound = censored_model(model, x, y, event, entry)
+        prepared = prepare(bound, x, y, units, options, seed)
+        rows = prepared.rows
+        options = options.for_rows(rows, x)
+        checked, law, checked_sample = look(
+            prepared.law_or_model, rows, seed, options.engine
         )
-        parcels = units_of(depend, looked.n)
-        signals = signals_of(looked, law, rows, seed)
+        left_out = rows.subsample.sample.left_out
+        sets = read_sets(by, slices, checked, rows.n + left_out)
+        depend = options.row_dependence
+        if not checked.all_rows:
+            depend = thinned(options.row_dependence, checked.rows, rows.n)
+        parcels = units_of(depend, checked.n)
+        signals = checked.signals(law, checked_sample, seed)
         begin("slices")
-        space, scan = Space.of(looked.axes, signals, seed), None
+        space = Space.of(checked.axes, signals, seed)
+        scan = None
         if space is not None:
             scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
         begin("verdict")
-        result, design = run_adaptive(
-            scored, options, seed, None if scan is None else scan.beside
+        verdict = run_adaptive(
+            rows, options, seed, subgroups=None if scan is None else scan.statistic
         )
         begin("size")
-        bench = Bench.of(law, rows, design, depend, seed, scored.n)
-        effect = bench.size.effect(result.pvalue <= alpha)
+        bench = Bench.of(law, checked_sample, verdict.design, depend, seed, rows.n)
+        effect = bench.size.effect(verdict.result.pvalue <= alpha)
         begin("power")
         power = power_of(bench, alpha)
         begin("numbers")
-        reader = Reader(looked, REACH, parcels)
-        tested = named_slices(sets, looked, signals, parcels, alpha) if sets else ()
-        about = result, alpha, reader, reader.findings(), scan, bench, effect, power
-        return report_of(*about, tested, allowed, Base(model, law, rows, parcels))
+        reader = Reader(checked, REACH, parcels)
+        prenamed: tuple[Slice, ...] = ()
+        if sets:
+            prenamed = named_slices(sets, checked, signals, parcels, alpha)
+        return assemble_report(
+            result=verdict.result,
+            alpha=alpha,
+            reader=reader,
+            overall=reader.findings(),
+            scan=scan,
+            bench=bench,
+            effect=effect,
+            power=power,
+            groups=prenamed,
+            allowed=allowed,
+            base=Base(model, law, checked_sample, parcels),
+        )
 
 
-def report_of(
+def assemble_report(
+    *,
     result: GofResult,
     alpha: float,
     reader: Reader,
@@ -184,88 +214,102 @@ def report_of(
     allowed: float | None = None,
     base: Base | None = None,
 ) -> Check:
-    """Put a report together: slices are named and described only if the verdict rejects."""
-    slices, everywhere, rejected, looked = (
-        list[Slice](),
-        None,
-        result.pvalue <= alpha,
-        reader.looked,
+    """Put a report together: slices are named only if the verdict rejects."""
+    found = FoundSlices((), None)
+    if result.pvalue <= alpha and scan is not None:
+        found = _describe_found(scan, reader, alpha)
+    notes = (
+        *result.details.get("notes", ()),
+        *bench.notes,
+        *_notes(reader.checked, scan, base),
     )
-    if rejected and scan is not None:
-        threshold = scan.threshold(alpha)
-        for best, p in scan.slices(alpha, MOST):
-            # After slices, what all rows have in common is what is left: of the other rows,
-            # as long as these can be said with two conditions.
-            others, inside = (
-                slices if best.everywhere else [],
-                scan.space.inside(best.where),
-            )
-            for one in others:
-                inside &= ~np.isin(looked.rows, one.rows)
-            if inside.sum() < LEAST or sum(len(one.conditions) for one in others) > 2:
-                continue
-            inside = np.flatnonzero(inside)
-            wide = replace(reader, reach=max(threshold + best.penalty, REACH))
-            findings = led(wide.findings(inside), scan.signals.about[best.signal], best.z)
-            if not findings[
-                0
-            ].telling:  # it stands out, but nothing that can be said of it is certain
-                continue
-            if others or not best.everywhere:
-                slices.append(
-                    scan.told(best, p, looked.rows[inside], findings, tuple(others))
-                )
-            else:
-                everywhere = everywhere or findings[0]
+    tolerance = None
+    if allowed is not None:
+        tolerance = tolerance_of(bench, effect, allowed, alpha)
     report = Check(
         result=result,
         words="",
         overall=overall,
-        slices=tuple(slices),
+        slices=found.slices,
         groups=groups,
         effect=effect,
         power=power,
-        tolerance=None if allowed is None else tolerance_of(bench, effect, allowed, alpha),
+        tolerance=tolerance,
         alpha=alpha,
-        looked=looked,
+        checked=reader.checked,
         details={
             "searched": {"slices": 0} if scan is None else scan.details,
-            "versions": (
-                {name: importlib.import_module(name).__version__ for name in USED}
-                | {"python": platform.python_version()}
-            ),
-            "notes": (
-                *result.details.get("notes", ()),
-                *bench.notes,
-                *_notes(reader, scan, base),
-            ),
+            "versions": _versions(),
+            "notes": notes,
         },
         base=base,
     )
-    return replace(report, words=message(report, everywhere))
+    return replace(report, words=message(report, found.everywhere))
 
 
-def _notes(reader: Reader, scan: Scan | None, base: Base | None) -> Iterator[str]:
-    """Say which rows were looked at, and what the numbers leave out."""
-    looked = reader.looked
-    if not looked.all_rows:
-        some = f"{looked.n:,} of the {looked.whole:,} rows"
+def _versions() -> dict[str, str]:
+    versions = {name: importlib.import_module(name).__version__ for name in VERSIONS_OF}
+    return {**versions, "python": platform.python_version()}
+
+
+class FoundSlices(NamedTuple):
+    """Slices that the search found, and what is wrong everywhere, if anything is."""
+
+    slices: tuple[Slice, ...]
+    everywhere: Finding | None
+
+
+def _describe_found(scan: Scan, reader: Reader, alpha: float) -> FoundSlices:
+    """Describe the slices that the search found, with the numbers of their rows."""
+    checked = reader.checked
+    threshold = scan.threshold(alpha)
+    slices: list[Slice] = []
+    everywhere: Finding | None = None
+    for best, p in scan.slices(alpha, MOST_SLICES):
+        # "Everywhere", found after slices A and B, is said of the rows outside A and B.
+        # With more than two conditions that cannot be said, and is left out.
+        others = slices if best.everywhere else []
+        inside = scan.space.inside(best.where)
+        for one in others:
+            inside &= ~np.isin(checked.rows, one.rows)
+        conditions = sum(len(one.conditions) for one in others)
+        if inside.sum() < LEAST or conditions > 2:
+            continue
+        positions: IntArray = np.flatnonzero(inside)
+        wide = replace(reader, reach=max(threshold + best.penalty, REACH))
+        about = scan.signals.about[best.signal]
+        findings = led(wide.findings(positions), about, best.z)
+        if not findings[0].telling:
+            continue  # it stands out, but no number of it is certain
+        if others or not best.everywhere:
+            rows = checked.rows[positions]
+            slices.append(scan.told(best, p, rows, findings, tuple(others)))
+        else:
+            everywhere = everywhere or findings[0]
+    return FoundSlices(tuple(slices), everywhere)
+
+
+def _notes(checked: CheckedRows, scan: Scan | None, base: Base | None) -> Iterator[str]:
+    """Say which rows were compared, and what the numbers leave out."""
+    if not checked.all_rows:
+        some = f"{checked.n:,} of the {checked.whole:,} rows"
         yield f"everything but the verdict is of {some}, drawn at random"
     if scan is None:
-        few = f"{looked.n} rows are too few to search for slices (that takes {LEAST_ROWS})"
-        yield few if looked.n < LEAST_ROWS else "no column of x can be cut into slices"
-    else:
-        if (count := len(scan.space.searched)) < looked.n:
+        if checked.n < LEAST_ROWS:
             yield (
-                f"slices were searched in {count:,} of the rows, drawn at random, and "
-                "their p-values come from these; their numbers are of all their rows"
+                f"{checked.n} rows are too few to search for slices (that takes"
+                f" {LEAST_ROWS})"
             )
-        if len(looked.class_names) > MOST_CLASSES:
-            some = (
-                f"of {len(looked.class_names)} classes the {MOST_CLASSES} most probable"
-                " ones"
+        else:
+            yield "no column of x can be cut into slices"
+    else:
+        count = len(scan.space.searched)
+        if count < checked.n:
+            yield (
+                f"slices were searched in {count:,} of the rows, drawn at random, and their"
+                " p-values come from these; their numbers are of all their rows"
             )
-            yield f"{some} were looked at by themselves in the search for slices"
+        yield from checked.search_notes()
         if "signs" in scan.null:
             yield f"p-values of slices are corrected for the search by random {scan.null}"
         if base is not None and not base.law.of_x:

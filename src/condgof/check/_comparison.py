@@ -3,88 +3,180 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import ndtr
 
-from condgof._typing import TableLike
+from condgof._typing import FloatArray, TableLike
 from condgof.check._axes import axes_of
-from condgof.check._looked import Signal, Signals
+from condgof.check._quantities import Signal
 from condgof.check._record import Finding, Slice
 from condgof.check._scan import Scan, Space
+from condgof.check.kinds import Signals
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Gaussian, Kernel
-from condgof.laws._scores import MEASURES, Measure
-from condgof.methods._options import HowToRead, read_options, spelled_out
-from condgof.methods._several import STEIN, Contrasts, Measured, measured
-from condgof.null._bootstrap import check_n_boot
-from condgof.null._paired import Difference
-from condgof.result import GofResult, Record, Shown, check_alpha, plain, pvalue_words, sized
+from condgof.laws import MEASURES, STEIN, Measure
+from condgof.methods import (
+    Contrasts,
+    HowToRead,
+    Measured,
+    measured,
+    read_options,
+    spelled_out,
+)
+from condgof.null import Difference, check_n_boot
+from condgof.result import (
+    GofResult,
+    Record,
+    Shown,
+    check_alpha,
+    estimate_text,
+    plain,
+    pvalue_words,
+)
 from condgof.sample import Seed, Use
 
-#: Measures by their keys; the last is for models without a proper score.
-NAMED = {**MEASURES, STEIN: Measure(STEIN, "Stein discrepancy", -1.0)}
-#: Rows below which slices are not looked for, how many are named, and draws of the search.
-LEAST_ROWS, MOST, N_SEARCH = 100, 3, 999
+#: With fewer rows no slices are searched for.
+FEWEST_ROWS_FOR_SLICES = 100
+#: Slices that a comparison names at most.
+MOST_SLICES = 3
+#: Draws of the null distribution of the search for slices.
+SEARCH_DRAWS = 999
 #: Standard errors that an interval of 95% reaches to either side.
 REACH = 1.96
 
 
+# The measures.
+
+
+@dataclass(frozen=True)
+class ProperScore:
+    """A measure by which models are compared, and how sentences speak of it."""
+
+    measure: Measure
+    #: "a predicts better than b".
+    verb = "predict"
+    #: What a difference of means is for.
+    unit = " a row"
+    #: Whether each row has a score, so that slices can be compared.
+    scores_rows = True
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
+
+    @property
+    def better(self) -> str:
+        """Which values are better, "higher" or "lower"."""
+        return self.measure.better
+
+    @property
+    def sign(self) -> float:
+        """1 where higher values are better, −1 where lower ones are."""
+        return self.measure.sign
+
+    def infinite_words(self, model: str, count: int, n: int, observed: str) -> str:
+        """Say why the score of a model is infinite in `count` of n rows.
+
+        `observed` is what rows are rows of: "rows" of a continuous y, "counts", "classes".
+        """
+        return (
+            f"an interval of {model} has no end in {count:,} of {n:,} rows: its"
+            f" {self.name} is ∞"
+        )
+
+
+class LogScore(ProperScore):
+    """The log score, which is infinite where an observation had probability 0."""
+
+    def infinite_words(self, model: str, count: int, n: int, observed: str) -> str:
+        if observed == "rows":
+            return f"{model} gave density 0 to {count:,} of {n:,} rows: its log score is −∞"
+        return (
+            f"{model} gave probability 0 to {count:,} of {n:,} observed {observed}: its log"
+            " score is −∞"
+        )
+
+
+class SteinDiscrepancy(ProperScore):
+    """The Stein discrepancy, of models without a proper score: one number for all rows."""
+
+    verb = "fit"
+    unit = ""
+    scores_rows = False
+
+
+#: All measures by their keys, in the order in which they are chosen for a verdict.
+SCORES: dict[str, ProperScore] = {
+    "log": LogScore(MEASURES["log"]),
+    "crps": ProperScore(MEASURES["crps"]),
+    "energy": ProperScore(MEASURES["energy"]),
+    "brier": ProperScore(MEASURES["brier"]),
+    "pinball": ProperScore(MEASURES["pinball"]),
+    "winkler": ProperScore(MEASURES["winkler"]),
+    STEIN: SteinDiscrepancy(Measure(STEIN, "Stein discrepancy", -1.0)),
+}
+
+
+# What is returned.
+
+
 @dataclass(frozen=True)
 class Score(Record):
-    """What one measure says of two models."""
+    """Two models compared by one measure."""
 
-    #: Its key ("log", "crps", …, "stein"), its name, and which values of it are "better".
+    #: The key of the measure ("log", "crps", …, "stein").
     key: str
+    #: The name of the measure.
     name: str
+    #: Which values are better, "higher" or "lower".
     better: str
     #: The mean of each model.
     means: tuple[float, float]
-    #: The first less the second, its 95% interval and two-sided p-value.
+    #: The first mean minus the second, its 95% interval and two-sided p-value.
     difference: float
     interval: tuple[float, float]
     pvalue: float
-    #: In how many rows each is infinite: what was observed had probability 0, or an
-    #: interval no end.
+    #: In how many rows the score of each model is infinite: what was observed had
+    #: probability 0, or an interval no end.
     infinite: tuple[int, int] = (0, 0)
 
     @property
     def sign(self) -> float:
-        """1 where the first model is better, −1 where the second is, 0 where they are equal."""
+        """1 where the first model is better, −1 where the second is, 0 where neither is."""
         sign = 0.0 if math.isnan(self.difference) else float(np.sign(self.difference))
         return sign if self.better == "higher" else 0.0 - sign
 
     def words(self, sign: float) -> str:
-        """Say how much the first (sign 1), or the second model (−1), is higher or lower."""
+        """Say how much higher or lower the first model (sign 1) or the second (−1) is."""
         way = "lower" if sign * self.difference < 0 else "higher"
-        sign = -sign if way == "lower" else sign
-        amount, span = sized(
-            sign * self.difference, *sorted(sign * end for end in self.interval)
-        )
+        # The amount is written as a positive number.
+        amount_sign = -sign if way == "lower" else sign
+        low, high = sorted(amount_sign * end for end in self.interval)
+        amount, span = estimate_text(amount_sign * self.difference, low, high)
         worse = ", which is worse" if self.difference and way != self.better else ""
-        row = "" if self.key == STEIN else " a row"
-        return f"{self.name} {amount} {way}{row} ({span}){worse}"
+        return f"{self.name} {amount} {way}{SCORES[self.key].unit} ({span}){worse}"
 
-
-def infinite_words(
-    name: str, score: Measure | Score, count: int, n: int, observed: str
-) -> str:
-    """Say why a score of a model is infinite: what it gave no probability to."""
-    if score.key != "log":
-        return (
-            f"an interval of {name} has no end in {count:,} of {n:,} rows: its {score.name}"
-            " is ∞"
+    @classmethod
+    def from_study(cls, key: str, study: Contrasts) -> Score:
+        """Take the difference of the first two models by the measure `key`."""
+        first_mean, second_mean = study.means.tolist()
+        first_infinite, second_infinite = study.infinite
+        pair = study.pairs[0, 1]
+        return cls(
+            key=key,
+            name=SCORES[key].name,
+            better=SCORES[key].better,
+            means=(first_mean, second_mean),
+            difference=pair.value,
+            interval=pair.interval(),
+            pvalue=pair.pvalue,
+            infinite=(first_infinite, second_infinite),
         )
-    what, rows = (
-        ("density", "rows")
-        if observed == "rows"
-        else ("probability", f"observed {observed}")
-    )
-    return f"{name} gave {what} 0 to {count:,} of {n:,} {rows}: its log score is −∞"
 
 
 class Compared(Shown):
@@ -116,13 +208,18 @@ class Comparison(Compared, GofResult):
     Examples
     --------
     >>> score = Score("crps", "CRPS", "lower", (0.5, 0.7), -0.2, (-0.3, -0.1), 0.001)
-    >>> found = Comparison(-3.3, 0.001, "compare", 200, names=("line", "curve"), measures=(score,))
-    >>> found.better, found.words
-    ('line', 'line predicts better than curve: CRPS 0.20 lower a row (0.10 to 0.30), p = 0.001.')
+    >>> found = Comparison(
+    ...     -3.3, 0.001, "compare", 200, names=("line", "curve"), measures=(score,)
+    ... )
+    >>> found.better
+    'line'
+    >>> print(found.words)
+    line predicts better than curve: CRPS 0.20 lower a row (0.10 to 0.30), p = 0.001.
     """
 
-    #: What the models are called; the key of the measure that the verdict is by.
+    #: What the models are called.
     names: tuple[str, str] = ("p", "q")
+    #: The key of the measure that the verdict is by.
     measure: str = "crps"
     #: All measures that both models offer.
     measures: tuple[Score, ...] = ()
@@ -138,7 +235,7 @@ class Comparison(Compared, GofResult):
 
     @property
     def difference(self) -> float:
-        """The first model's mean less the second's, in the orientation of the measure."""
+        """The first model's mean minus the second's, in the orientation of the measure."""
         return self.score.difference
 
     @property
@@ -153,78 +250,89 @@ class Comparison(Compared, GofResult):
 
     @property
     def words(self) -> str:
-        """The verdict, and where the difference is another, in sentences that name the measure."""
-        where = (f"Where {one.words}: {one.findings[0].words}." for one in self.slices)
+        """The verdict, and where the difference is another, in sentences."""
+        where = [f"Where {one.words}: {one.findings[0].words}." for one in self.slices]
         return " ".join([self.verdict, *where])
 
     @property
     def verdict(self) -> str:
         """The verdict over all rows."""
-        (p, q), score = self.names, self.score
-        verb = "fit" if self.measure == STEIN else "predict"
-        sentences = [self._infinite(s) for s in self.measures if any(s.infinite)]
-        sign = score.sign or 1.0
-        better, worse = (p, q) if sign > 0 else (q, p)
-        finite = [
-            s for s in self.measures if s is not score and math.isfinite(s.difference)
+        sentences = [
+            self._infinite(score) for score in self.measures if any(score.infinite)
         ]
-        each = "; ".join(
-            f"{s.words(sign)}, {pvalue_words(s.pvalue)}" for s in (score, *finite)
-        )
-        if not math.isfinite(score.difference):
-            pass  # what is infinite says it
-        elif score.difference == 0 and self.pvalue == 1.0:
-            sentences.append(f"{p} and {q} {verb} alike: their {score.name} is the same.")
-        elif self.reject(self.alpha):
-            sentences.append(f"{better} {verb}s better than {worse}: {each}.")
-        else:
-            nothing = (
-                f"No evidence at the {100 * self.alpha:g}% level, by {score.name}, that"
-            )
-            sentences.append(f"{nothing} {p} or {q} {verb}s better: of {better}, {each}.")
+        if math.isfinite(self.score.difference):
+            sentences.append(self._finite_verdict())
         return " ".join(sentences)
 
+    def _finite_verdict(self) -> str:
+        """Say which model is better by the measure of the verdict, which is finite."""
+        p, q = self.names
+        score = self.score
+        verb = SCORES[self.measure].verb
+        if score.difference == 0 and self.pvalue == 1.0:
+            return f"{p} and {q} {verb} alike: their {score.name} is the same."
+        sign = score.sign or 1.0
+        better, worse = (p, q) if sign > 0 else (q, p)
+        others = [
+            other
+            for other in self.measures
+            if other is not score and math.isfinite(other.difference)
+        ]
+        each = "; ".join(
+            f"{one.words(sign)}, {pvalue_words(one.pvalue)}" for one in (score, *others)
+        )
+        if self.reject(self.alpha):
+            return f"{better} {verb}s better than {worse}: {each}."
+        return (
+            f"No evidence at the {100 * self.alpha:g}% level, by {score.name}, that {p} or"
+            f" {q} {verb}s better: of {better}, {each}."
+        )
+
     def _infinite(self, score: Score) -> str:
-        """Say of a measure that is infinite for a model why, and what follows."""
-        both, seen = (
-            [k for k in (0, 1) if score.infinite[k]],
-            str(self.details.get("observed", "rows")),
+        """Say why a measure is infinite for a model, and what follows."""
+        observed = str(self.details.get("observed", "rows"))
+        infinite = [k for k in (0, 1) if score.infinite[k]]
+        reasons = "; ".join(
+            SCORES[score.key].infinite_words(
+                self.names[k], score.infinite[k], self.n, observed
+            )
+            for k in infinite
         )
-        each = (
-            infinite_words(self.names[k], score, score.infinite[k], self.n, seen)
-            for k in both
-        )
-        told = "; ".join(each)
-        if len(both) == 2:
-            return f"{told}: they cannot be compared by it."
+        if len(infinite) == 2:
+            return f"{reasons}: they cannot be compared by it."
+        model = self.names[infinite[0]]
+        other = self.names[1 - infinite[0]]
         if score is self.score:
-            return f"{told}, so that {self.names[1 - both[0]]} predicts better."
+            return f"{reasons}, so that {other} predicts better."
         if not self.reject(self.alpha):
-            return f"{told}."
-        verdict = "better" if self.better == self.names[both[0]] else "worse"
-        return f"{told}; by {self.score.name} it is {verdict}."
+            return f"{reasons}."
+        verdict = "better" if self.better == model else "worse"
+        return f"{reasons}; by {self.score.name} it is {verdict}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON."""
-        more = {
+        verdict = {
             "difference": self.difference,
             "interval": self.interval,
             "better": self.better,
         }
-        return {**super().to_dict(), **plain(more), "words": self.words}
+        return {**super().to_dict(), **plain(verdict), "words": self.words}
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a measure."""
         rows = []
-        for s in self.measures:
-            (low, high), means = s.interval, dict(zip(self.names, s.means, strict=True))
-            amounts = {
-                "difference": s.difference,
+        for score in self.measures:
+            low, high = score.interval
+            row = {
+                "measure": score.name,
+                "better": score.better,
+                **dict(zip(self.names, score.means, strict=True)),
+                "difference": score.difference,
                 "low": low,
                 "high": high,
-                "pvalue": s.pvalue,
+                "pvalue": score.pvalue,
             }
-            rows.append({"measure": s.name, "better": s.better, **means, **amounts})
+            rows.append(row)
         return rows
 
     def __str__(self) -> str:
@@ -232,34 +340,40 @@ class Comparison(Compared, GofResult):
             f"comparison of {self.names[0]} and {self.names[1]}, n = {self.n:,}",
             f"  {self.words}",
         ]
-        wide = max(len(name) for name in self.names)
-        for s in self.measures:
-            amount, span = sized(s.difference, *s.interval)
-            lines.append(f"  {s.name} ({s.better} is better)")
-            digits = max(4, len(amount.split(".")[-1]))
-            for name, mean in zip(self.names, s.means, strict=True):
-                lines.append(f"    {name:{wide}}  {mean:.{digits}f}")
-            if math.isfinite(s.difference):
-                lines.append(
-                    f"    difference {amount} (95% interval {span}),"
-                    f" {pvalue_words(s.pvalue)}"
-                )
+        for score in self.measures:
+            lines += self._score_lines(score)
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
+
+    def _score_lines(self, score: Score) -> list[str]:
+        amount, span = estimate_text(score.difference, *score.interval)
+        width = max(len(name) for name in self.names)
+        # The means have at least the digits of their difference.
+        digits = max(4, len(amount.split(".")[-1]))
+        lines = [f"  {score.name} ({score.better} is better)"]
+        for name, mean in zip(self.names, score.means, strict=True):
+            lines.append(f"    {name:{width}}  {mean:.{digits}f}")
+        if math.isfinite(score.difference):
+            lines.append(
+                f"    difference {amount} (95% interval {span}),"
+                f" {pvalue_words(score.pvalue)}"
+            )
+        return lines
 
 
 @dataclass(frozen=True)
 class Pair(Record):
     """Two models of a ranking."""
 
-    #: Their names; `better` has the better mean.
+    #: The model with the better mean, and the other.
     better: str
     worse: str
     #: How much better: the distance of the means, and its standard error.
     difference: float
     standard_error: float
-    #: Two-sided, corrected for all pairs; and of this pair by itself.
+    #: Two-sided p-value, corrected for all pairs.
     pvalue: float
+    #: Two-sided p-value of this pair by itself.
     single: float
 
 
@@ -269,19 +383,22 @@ class Ranking(Compared, Record):
 
     Examples
     --------
-    >>> found = Ranking(("a", "b"), (0.1, 0.4), (Pair("a", "b", 0.3, 0.1, 0.003, 0.003),), n=100)
+    >>> pair = Pair("a", "b", 0.3, 0.1, 0.003, 0.003)
+    >>> found = Ranking(("a", "b"), (0.1, 0.4), (pair,), n=100)
     >>> found.best(), found.best(alpha=0.001)
     (('a',), ('a', 'b'))
     """
 
-    #: The models, the best first, and their means of the measure; all pairs, the most
-    #: significant first.
+    #: The models, the best first, and their means of the measure.
     names: tuple[str, ...]
     means: tuple[float, ...]
+    #: All pairs, the most significant first.
     pairs: tuple[Pair, ...]
-    #: Number of rows; the key of the measure; means of the other measures, by name.
+    #: Number of rows.
     n: int
+    #: The key of the measure.
     measure: str = "crps"
+    #: Means of the other measures, by name.
     others: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     alpha: float = 0.05
     seed: int | None = None
@@ -290,36 +407,42 @@ class Ranking(Compared, Record):
     @property
     def name(self) -> str:
         """What the measure is called."""
-        return NAMED[self.measure].name
+        return SCORES[self.measure].name
 
     @property
     def better(self) -> str:
         """Which values of it are better, "higher" or "lower"."""
-        return NAMED[self.measure].better
+        return SCORES[self.measure].better
 
     def different(self, alpha: float | None = None) -> tuple[Pair, ...]:
-        """Return the pairs that differ; all of these statements hold together with 1 − alpha."""
+        """Return the pairs that differ.
+
+        All of these statements hold together with probability 1 − alpha.
+        """
         level = check_alpha(self.alpha if alpha is None else alpha)
         return tuple(pair for pair in self.pairs if pair.pvalue <= level)
 
     def best(self, alpha: float | None = None) -> tuple[str, ...]:
-        """Return the models that may be the best, which is one of them with probability 1 − alpha."""
+        """Return the models that may be the best.
+
+        The best model is one of them with probability 1 − alpha.
+        """
         worse = {pair.worse for pair in self.different(alpha)}
         return tuple(name for name in self.names if name not in worse)
 
     @property
     def words(self) -> str:
         """The verdict in a sentence."""
-        best, name = self.best(), self.name
-        out = [each for each in self.names if each not in best]
+        best = self.best()
+        others = [name for name in self.names if name not in best]
         if len(best) == 1:
-            return f"{best[0]} is the best of {len(self.names)} models by {name}."
-        if not out:
-            return f"Any of the {len(self.names)} models may be the best by {name}."
+            return f"{best[0]} is the best of {len(self.names)} models by {self.name}."
+        if not others:
+            return f"Any of the {len(self.names)} models may be the best by {self.name}."
         listed = f"{', '.join(best[:-1])} or {best[-1]}"
         return (
-            f"{listed} may be the best of {len(self.names)} models by {name};"
-            f" {', '.join(out)} not."
+            f"{listed} may be the best of {len(self.names)} models by {self.name};"
+            f" {', '.join(others)} not."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -333,28 +456,37 @@ class Ranking(Compared, Record):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a model, the best first."""
-        best, header = self.best(), ("model", self.name, *self.others, "may be the best")
-        table = (
-            self.names,
-            self.means,
-            *self.others.values(),
-            [name in best for name in self.names],
-        )
-        return [dict(zip(header, row, strict=True)) for row in zip(*table, strict=True)]
+        best = self.best()
+        rows = []
+        for k, model in enumerate(self.names):
+            row: dict[str, Any] = {"model": model, self.name: self.means[k]}
+            for measure, means in self.others.items():
+                row[measure] = means[k]
+            row["may be the best"] = model in best
+            rows.append(row)
+        return rows
 
     def __str__(self) -> str:
-        best, wide = self.best(), max(5, *map(len, self.names))
-        lost = {(pair.better, pair.worse) for pair in self.different()}
+        best = self.best()
+        significant = {(pair.better, pair.worse) for pair in self.different()}
+        width = max(5, *(len(name) for name in self.names))
         title = f"{self.name} ({self.better} is better)"
-        than = f"worse than ({100 * self.alpha:g}% level, all pairs together)"
-        lines = [f"rank of {len(self.names)} models, n = {self.n:,}", f"  {self.words}"]
-        lines.append(f"     {'model':{wide}}  {title:>28}  best?  {than}")
+        worse_than = f"worse than ({100 * self.alpha:g}% level, all pairs together)"
+        lines = [
+            f"rank of {len(self.names)} models, n = {self.n:,}",
+            f"  {self.words}",
+            f"     {'model':{width}}  {title:>28}  best?  {worse_than}",
+        ]
         for k, (name, mean) in enumerate(zip(self.names, self.means, strict=True), 1):
-            better = ", ".join(other for other in self.names if (other, name) in lost)
             mark = "yes" if name in best else "no"
-            lines.append(f"{k:3}  {name:{wide}}  {mean:28.5g}  {mark:5}  {better or '-'}")
+            better = [other for other in self.names if (other, name) in significant]
+            listed = ", ".join(better) or "-"
+            lines.append(f"{k:3}  {name:{width}}  {mean:28.5g}  {mark:5}  {listed}")
         lines += [f"  note  {note}" for note in self.details.get("notes", ())]
         return "\n".join(lines)
+
+
+# compare and rank.
 
 
 @spelled_out(*HowToRead.__annotations__)
@@ -426,22 +558,36 @@ def compare(
     p, q = check_names(names, 2)
     check_alpha(alpha)
     options, seed = read_options(compare, how)
-    models, kernels = {p: model_p, q: model_q}, (kernel_x, kernel_y)
-    found = measured(models, x, y, measure, kernels, options, seed)
-    scores, studies = list[Score](), found.studies
-    for key, study in studies.items():
-        about, one, (first, second) = NAMED[key], study.pairs[0, 1], study.means.tolist()
-        difference, (a, b) = (one.value, one.interval(), one.pvalue), study.infinite
-        scores.append(
-            Score(key, about.name, about.better, (first, second), *difference, (a, b))
-        )
-    chosen = next((s for s in scores if math.isfinite(s.difference)), scores[0])
-    slices = _where(found, chosen, (p, q), alpha, seed, options.engine)
+    scored = measured(
+        models={p: model_p, q: model_q},
+        x=x,
+        y=y,
+        measure=measure,
+        kernels=(kernel_x, kernel_y),
+        options=options,
+        seed=seed,
+    )
+    scores = [Score.from_study(key, study) for key, study in scored.studies.items()]
+    chosen = _first_finite(scores)
     return Comparison(
-        studies[chosen.key].pairs[0, 1].z, chosen.pvalue, "compare", found.n, seed=seed.value,
-        details=found.details, names=(p, q), measure=chosen.key, measures=tuple(scores), slices=slices,
+        statistic=scored.studies[chosen.key].pairs[0, 1].z,
+        pvalue=chosen.pvalue,
+        method="compare",
+        n=scored.n,
+        seed=seed.value,
+        details=scored.details,
+        names=(p, q),
+        measure=chosen.key,
+        measures=tuple(scores),
+        slices=_find_slices(scored, chosen, (p, q), alpha, seed, options.engine),
         alpha=alpha,
-    )  # fmt: skip
+    )
+
+
+def _first_finite(scores: Sequence[Score]) -> Score:
+    """Return the first measure that is finite for both models, else the first of all."""
+    finite = [score for score in scores if math.isfinite(score.difference)]
+    return finite[0] if finite else scores[0]
 
 
 @spelled_out(*HowToRead.__annotations__)
@@ -500,37 +646,73 @@ def rank(
     if len(names) < 2:
         raise InputError(f"rank needs two models or more, got {len(names)}.")
     check_alpha(alpha)
-    draws, (options, seed) = check_n_boot(n_boot), read_options(rank, how)
-    found = measured(models, x, y, measure, (kernel_x, kernel_y), options, seed)
-    studies, observed = found.studies, found.details.get("observed", "rows")
-    key = next(
-        (k for k, study in studies.items() if not any(study.infinite)), next(iter(studies))
+    draws = check_n_boot(n_boot)
+    options, seed = read_options(rank, how)
+    scored = measured(
+        models=models,
+        x=x,
+        y=y,
+        measure=measure,
+        kernels=(kernel_x, kernel_y),
+        options=options,
+        seed=seed,
     )
-    study, sign, left_out = studies[key], NAMED[key].sign, []
-    others = {NAMED[k].name: one.means for k, one in studies.items() if k != key}
-    for other, its in studies.items():
-        instead = "" if other == key else f"; models are ranked by {NAMED[key].name}"
-        for name, count in zip(names, its.infinite, strict=True):
-            if count:
-                told = infinite_words(name, NAMED[other], count, found.n, observed)
-                left_out.append(told + instead)
-    order = sorted(range(len(names)), key=lambda a: -sign * study.means[a])
-    ranked = []
-    for pair, p in _corrected(study, draws, seed).items():
-        one, (a, b) = (
-            study.pairs[pair],
-            pair if sign * study.pairs[pair].value >= 0 else pair[::-1],
-        )
-        p = 1.0 if one.pvalue == 1.0 else p
-        ranked.append(Pair(names[a], names[b], abs(one.value), one.error, p, one.pvalue))
+    key = _first_without_infinite(scored.studies)
+    study = scored.studies[key]
+    order = sorted(range(len(names)), key=lambda a: -SCORES[key].sign * study.means[a])
+    others = {
+        SCORES[other].name: tuple(its.means[order].tolist())
+        for other, its in scored.studies.items()
+        if other != key
+    }
+    notes = (*_notes_on_infinite(scored, names, key), *scored.details["notes"])
     return Ranking(
         names=tuple(names[a] for a in order),
         means=tuple(study.means[order].tolist()),
-        pairs=tuple(ranked),
-        n=found.n, measure=key, alpha=alpha, seed=seed.value,
-        details={**found.details, "notes": (*left_out, *found.details["notes"]), "n_boot": draws},
-        others={name: tuple(means[order].tolist()) for name, means in others.items()},
-    )  # fmt: skip
+        pairs=tuple(_ranked_pairs(study, names, SCORES[key].sign, draws, seed)),
+        n=scored.n,
+        measure=key,
+        others=others,
+        alpha=alpha,
+        seed=seed.value,
+        details={**scored.details, "notes": notes, "n_boot": draws},
+    )
+
+
+def _first_without_infinite(studies: Mapping[str, Contrasts]) -> str:
+    """Return the first measure that is finite for all models, else the first of all."""
+    finite = [key for key, study in studies.items() if not any(study.infinite)]
+    return finite[0] if finite else next(iter(studies))
+
+
+def _notes_on_infinite(scored: Measured, names: Sequence[str], key: str) -> list[str]:
+    """Say which models have infinite scores, and which measure ranks them instead."""
+    observed = scored.details.get("observed", "rows")
+    notes = []
+    for other, study in scored.studies.items():
+        instead = "" if other == key else f"; models are ranked by {SCORES[key].name}"
+        for name, count in zip(names, study.infinite, strict=True):
+            if count:
+                reason = SCORES[other].infinite_words(name, count, scored.n, observed)
+                notes.append(reason + instead)
+    return notes
+
+
+def _ranked_pairs(
+    study: Contrasts, names: Sequence[str], sign: float, draws: int, seed: Seed
+) -> Iterable[Pair]:
+    """Yield all pairs, the most significant first; `sign` is that of the measure."""
+    for (a, b), pvalue in corrected_pvalues(study, draws, seed).items():
+        pair = study.pairs[a, b]
+        better, worse = (a, b) if sign * pair.value >= 0 else (b, a)
+        yield Pair(
+            better=names[better],
+            worse=names[worse],
+            difference=abs(pair.value),
+            standard_error=pair.error,
+            pvalue=1.0 if pair.pvalue == 1.0 else pvalue,
+            single=pair.pvalue,
+        )
 
 
 def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
@@ -547,65 +729,113 @@ def check_names(names: Any, count: int | None = None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _corrected(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], float]:
-    """Return p-values by step-down max-T over m joint normal draws of all |z|; at least their own."""
+def corrected_pvalues(study: Contrasts, m: int, seed: Seed) -> dict[tuple[int, int], float]:
+    """Return p-values of all pairs by step-down max-T over m joint normal draws of |z|.
+
+    The pairs are in the order of their own p-values, and no corrected p-value is smaller
+    than the pair's own.
+    """
     pairs = study.pairs
     order = sorted(pairs, key=lambda pair: pairs[pair].pvalue)
-    variances, axes = np.linalg.eigh(study.covariance)
-    root = axes * np.sqrt(np.maximum(variances, 0.0))
-    contrasts = np.array([root[a] - root[b] for a, b in order])
-    size = np.linalg.norm(contrasts, axis=1, keepdims=True)
-    contrasts = np.divide(contrasts, size, out=np.zeros(contrasts.shape), where=size > 0)
-    draws = np.abs(seed.stream(Use.BOOTSTRAP).standard_normal((m, len(root))) @ contrasts.T)
-    # The largest of the pairs that are still left, for each step.
+    single = np.array([pairs[pair].pvalue for pair in order])
+    draws = _joint_draws(study.covariance, order, m, seed)
+    # The largest |z| of the pairs that are left at each step, (m, pairs).
     largest = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
     above = (largest >= [abs(pairs[pair].z) for pair in order]).sum(axis=0)
-    single = np.array([pairs[pair].pvalue for pair in order])
-    corrected = np.minimum(
-        np.maximum.accumulate(np.maximum((1 + above) / (m + 1), single)), 1.0
-    )
+    monotone = np.maximum.accumulate(np.maximum((1 + above) / (m + 1), single))
+    corrected = np.minimum(monotone, 1.0)
     return dict(zip(order, corrected.tolist(), strict=True))
 
 
-def _where(
-    found: Measured,
-    whole: Score,
+def _joint_draws(
+    covariance: FloatArray, pairs: Sequence[tuple[int, int]], m: int, seed: Seed
+) -> FloatArray:
+    """Draw |z| of pairs (a, b) of models with this covariance (K, K), (m, pairs)."""
+    variances, axes = np.linalg.eigh(covariance)
+    root = axes * np.sqrt(np.maximum(variances, 0.0))
+    contrasts = np.array([root[a] - root[b] for a, b in pairs])
+    norms = np.linalg.norm(contrasts, axis=1, keepdims=True)
+    directions = np.divide(contrasts, norms, out=np.zeros(contrasts.shape), where=norms > 0)
+    normal = seed.stream(Use.BOOTSTRAP).standard_normal((m, len(root)))
+    return np.asarray(np.abs(normal @ directions.T))
+
+
+# Slices of x in which the difference is another.
+
+
+def _find_slices(
+    scored: Measured,
+    overall: Score,
     names: tuple[str, str],
     alpha: float,
     seed: Seed,
     engine: Any,
 ) -> tuple[Slice, ...]:
     """Search for slices in which the difference is another than over all rows."""
-    sample, rows, slices = found.sample, found.dependence, list[Slice]()
-    if sample is None or whole.key == STEIN or not math.isfinite(whole.difference):
+    sample = scored.sample
+    if sample is None or not SCORES[overall.key].scores_rows:
         return ()
-    d = found.differences(whole.key)
-    signals = Signals((Signal("score", ""),), (d - d.mean())[:, None], None, None, first=1)
+    if scored.n < FEWEST_ROWS_FOR_SLICES or not math.isfinite(overall.difference):
+        return ()
+    d = scored.differences(overall.key)
+    signals = _signals_of_differences(d)
     space = Space.of(axes_of(sample.x_columns, sample.x), signals, seed)
-    if found.n < LEAST_ROWS or space is None or not (d != d[0]).any():
+    if space is None or not (d != d[0]).any():
         return ()
     with single_threaded_blas():
-        scan = Scan.of(space, signals, rows, N_SEARCH, seed, engine)
-        stand_out = scan.slices(alpha, MOST)
-    units, numbers = found.units, np.arange(found.n) if sample.kept is None else sample.kept
-    for one, pvalue in stand_out:
-        if one.everywhere:
+        scan = Scan.of(space, signals, scored.dependence, SEARCH_DRAWS, seed, engine)
+        candidates = scan.slices(alpha, MOST_SLICES)
+    units = scored.units
+    row_numbers = np.arange(scored.n) if sample.kept is None else sample.kept
+    slices = []
+    for candidate, pvalue in candidates:
+        if candidate.everywhere:
             continue
-        inside = np.flatnonzero(space.inside(one.where))
-        here = Difference.by_units(d[inside], units[inside])
-        # As wide as the search asks for, so that it holds for what was found.
-        reach = max(scan.threshold(alpha) + one.penalty, REACH)
-        interval = here.interval(1.0 - 2.0 * float(ndtr(-reach)))
-        score = replace(whole, difference=here.value, interval=interval)
-        better, worse = names if score.sign >= 0 else names[::-1]
-        told = f"{score.words(score.sign or 1.0)}, {len(inside):,} rows"
-        words = f"{better} predicts better than {worse}, {told}"
-        finding = Finding("score", "", here.value, interval, 0.0, words, f"{better} better")
-        weaker = here.value * whole.difference >= 0 and abs(here.value) < abs(
-            whole.difference
-        )
-        if (
-            finding.telling and not weaker
-        ):  # less of the same, or perhaps nothing, is no news
-            slices.append(scan.told(one, pvalue, numbers[inside], (finding,), ()))
+        inside = np.flatnonzero(space.inside(candidate.where))
+        # The interval is as wide as the search asks for, so that it is valid for slices
+        # that were searched for.
+        reach = max(scan.threshold(alpha) + candidate.penalty, REACH)
+        level = 1.0 - 2.0 * float(ndtr(-reach))
+        difference = Difference.from_units(d[inside], units[inside])
+        finding = _slice_finding(overall, difference, level, names, len(inside))
+        if finding.telling and not _is_weaker(difference.value, overall.difference):
+            slices.append(scan.told(candidate, pvalue, row_numbers[inside], (finding,), ()))
     return tuple(slices)
+
+
+def _signals_of_differences(d: FloatArray) -> Signals:
+    """Return differences (n,) as what the search of slices looks at."""
+    centred = (d - d.mean())[:, None]
+    return Signals((Signal("score", ""),), centred, variance=None, redraw=None, first=1)
+
+
+def _is_weaker(value: float, overall: float) -> bool:
+    """Return whether a slice has less of the difference that all rows have, so no news."""
+    return value * overall >= 0 and abs(value) < abs(overall)
+
+
+def _slice_finding(
+    overall: Score,
+    difference: Difference,
+    level: float,
+    names: tuple[str, str],
+    rows: int,
+) -> Finding:
+    """Say how the models compare in a slice of so many rows."""
+    interval = difference.interval(level)
+    score = replace(overall, difference=difference.value, interval=interval)
+    better, worse = names if score.sign >= 0 else names[::-1]
+    words = (
+        f"{better} predicts better than {worse}, {score.words(score.sign or 1.0)},"
+        f" {rows:,} rows"
+    )
+    return Finding(
+        kind="score",
+        column="",
+        estimate=difference.value,
+        interval=interval,
+        expected=0.0,
+        label=f"{better} better",
+        quantity="difference",
+        numbers={"words": words},
+    )

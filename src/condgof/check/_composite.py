@@ -1,8 +1,8 @@
 """A family of models that is fitted on these very rows: every null is drawn with refits.
 
-`composite` is a parametric bootstrap. A statistic has `values`, a function (model, y) →
-numbers (K,) of the sample and of each replicate, and `result`, which makes a result of the
-observed ones and the others.
+`composite` is a parametric bootstrap. It fits the model, draws responses from it, fits it
+again on each of these samples, and computes the same statistics of the data and of every
+replicate. What the statistics are, and what is made of them, is a `RefitStatistic`.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ from __future__ import annotations
 import inspect
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from condgof import engine as engines
 from condgof import errors
-from condgof._typing import AnyArray, FloatArray, TableLike
-from condgof.check._check import report_of
-from condgof.check._findings import LARGEST, REACH, Reader, between
-from condgof.check._looked import Looked, Signals, look, moments_of, said_of, signals_of
+from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof.check._check import assemble_report
+from condgof.check._findings import REACH, Reader
+from condgof.check._look import compare as compare_rows
+from condgof.check._quantities import LARGEST, QUANTITIES
 from condgof.check._record import Check, Finding, Power
 from condgof.check._scan import Scan, Space, best_of, compared, variances_of
-from condgof.check._size import POWER, SD, UNKNOWN, Bench
+from condgof.check._size import POWER, UNKNOWN, Bench
+from condgof.check.kinds import CheckedRows, Signals
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -35,33 +38,93 @@ from condgof.errors import (
     UnsupportedModelError,
     check_finite,
 )
-from condgof.laws._as_model import as_model, drawn, law_of
-from condgof.laws._crossfit import as_fit
-from condgof.laws._discrete import Probabilities
-from condgof.laws._functions import signature_of
-from condgof.laws._law import Law, ModelLike
-from condgof.methods import adaptive, fscd, kcsd, mmd, zheng
-from condgof.methods._adaptive import Beside, Design, combined, make_design
-from condgof.methods._lowrank import Ran
-from condgof.methods._options import Options, needs_memory
-from condgof.methods._scored import Scored, Units
-from condgof.null._bootstrap import check_n_boot, pvalue
-from condgof.null._dependence import Dependence
-from condgof.null._draws import Drawn, excess, settle, top_surprises
+from condgof.laws import (
+    Law,
+    ModelLike,
+    as_fit,
+    as_model,
+    class_names_of,
+    class_probabilities,
+    drawn,
+    law_of,
+    moments_of,
+    read_signature,
+)
+from condgof.methods import (
+    Design,
+    Options,
+    SubgroupStatistic,
+    adaptive,
+    combine_statistics,
+    fscd,
+    kcsd,
+    make_design,
+    mmd,
+    needs_memory,
+    zheng,
+)
+from condgof.null import (
+    SINGLE_ROUNDING,
+    Dependence,
+    NullDraws,
+    check_n_boot,
+    pvalue,
+    settle,
+)
+from condgof.residuals import (
+    OUTLIERS,
+    ClassResiduals,
+    NormalScoreResiduals,
+    excess,
+    top_surprises,
+)
 from condgof.result import GofResult, check_alpha
-from condgof.sample import RngLike, Sample, Seed, Use, fresh, take_rows
-from condgof.sample._values import held, refill
-from condgof.stein._evidence import NormalEvidence
-from condgof.stein._sum import PIECE
+from condgof.sample import RngLike, Sample, Seed, Use, fresh, hold, refill, take_rows
+from condgof.stein import PIECE_ROWS, LawAndRows, Plan, RowsInMemory, Units
 
-Asked = Mapping[str, Any]
 #: Called with (replicates that are done, replicates).
 Progress: TypeAlias = Callable[[int, int], None]
 Workers: TypeAlias = engines.Threads | engines.Processes | engines.Cluster
 
-#: Less work than this is done where we are; one failed refit is not fatal, more than this
-#: share are.
-WORTH_SECONDS, MOST_FAILURES = 3.0, 0.1
+#: The tests of the library whose statistics can be refitted.
+TESTS: dict[str, Callable[..., GofResult]] = {
+    test.__name__: test for test in (kcsd, adaptive, fscd, mmd, zheng)
+}
+#: Options of these tests that `composite` decides itself, or that are of no use where the
+#: rows of a replicate are independent.
+OPTIONS_OF_COMPOSITE = (
+    "rng",
+    "engine",
+    "n_boot",
+    "null",
+    "dependence",
+    "groups",
+    "missing",
+)
+#: What results call the null.
+NULL = "parametric bootstrap"
+
+#: Replicates that take fewer seconds than this in all are run in this process.
+SECONDS_WORTH_PROCESSES = 3.0
+#: More failed refits than this share are an error: the others are no fair sample. One
+#: failure is always allowed.
+MOST_FAILURES = 0.1
+#: Bytes that each worker may spend on keeping the features of x.
+FEATURE_BYTES = 2**26
+#: Characters of a fitted model that a result shows.
+MODEL_CHARACTERS = 160
+
+#: A fit with more effective parameters than this share of the rows follows the noise.
+FLEXIBLE = 0.25
+#: All refits one after the other are slow if they take more seconds than this.
+SLOW_SECONDS = 60.0
+#: A number that varies over refits by less than this share of its interval is set by the
+#: fit.
+SET_BY_FIT = 0.05
+#: The tail on either side of an interval from refits: each of six numbers gets a sixth of
+#: 5%, so that all intervals hold together 95% of the time.
+TAIL = 0.05 / 12.0
+
 NOT_FRESH = (
     "Two draws of one replicate from the fitted model differ. Either fit works on one"
     " object and returns it again and again, so that a refit changed the fitted model"
@@ -69,24 +132,6 @@ NOT_FRESH = (
     " sklearn.base.clone(estimator).fit(x, y)), or the model's sampler does not draw from"
     " the rng that it is given."
 )
-TESTS = {test.__name__: test for test in (kcsd, adaptive, fscd, mmd, zheng)}
-#: What `composite` decides itself, and what is of no use where the rows of a replicate are
-#: independent.
-OWN = ("rng", "engine", "n_boot", "null", "dependence", "groups", "missing")
-#: Bytes that each worker may spend on keeping the functions of x.
-KEPT = 2**26
-NULL = "parametric bootstrap"
-#: Characters of a fitted model that a result keeps.
-SHOWN = 160
-#: A fit with more effective parameters than this share of the rows follows the noise;
-#: refits that take more seconds than this, one after the other, are slow.
-FLEXIBLE, SLOW = 0.25, 60.0
-#: A number that varies less than this share of its standard error over refits is set by the
-#: fit.
-SET = 0.05
-#: The tail on either side that refits tell of each of six numbers, which hold together 95%
-#: of the time.
-TAIL = 0.05 / 12.0
 BETTER = (
     "`cg.check(cg.crossfit(fit, x, y), x, y)`, where every row meets a fit that has not"
     " seen it,"
@@ -120,8 +165,8 @@ def composite(
     reject far too seldom. Here the null comes from a parametric bootstrap with refitting.
     With p̂ = fit(x, y) and T its statistic,
 
-        y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),   b = 1, …, n_boot,
-        p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
+        y*_b ~ p̂(· | x),   p̂*_b = fit(x, y*_b),   T*_b = T(p̂*_b, x, y*_b),
+        b = 1, …, n_boot,   p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
     By default the answer is a `Check`. T is the combination of `adaptive` (which does not
     look at predictions here) and of the search for slices, each with a null from refits,
@@ -184,73 +229,102 @@ def composite(
     >>> report = cg.composite(cg.fits.ols(), x, y, n_boot=99, rng=1)
     >>> report.reject(), report.slices[0].kind
     (True, 'shift')
-    >>> cg.composite(cg.fits.ols(), np.column_stack([x, x**2]), y, n_boot=99, rng=1).reject()
+    >>> parabola = np.column_stack([x, x**2])
+    >>> cg.composite(cg.fits.ols(), parabola, y, n_boot=99, rng=1).reject()
     False
     """
     needs_memory("composite", x, y)
-    n_boot, fitter, alpha = check_n_boot(n_boot), as_fit(fit), check_alpha(alpha)
-    whole = isinstance(statistic, str) and statistic == "check"
-    name = name_of("adaptive" if whole else statistic, options)
-    if workers not in (None, "processes", "threads"):
-        raise InputError(
-            f"workers must be None, 'processes' or 'threads', got {workers!r}."
-        )
-    seed, sample = Seed.of(rng), Sample.of(x, y, missing=missing)
-    x, y = held(x), held(y)
+    n_boot = check_n_boot(n_boot)
+    fitter = as_fit(fit)
+    alpha = check_alpha(alpha)
+    check_statistic(statistic, options)
+    check_workers(workers)
+    seed = Seed.of(rng)
+    sample = Sample.from_data(x, y, missing=missing)
+    x = hold(x)
+    y = hold(y)
     if sample.kept is not None:
-        x, y = take_rows(x, sample.kept), take_rows(y, sample.kept)
-    # One BLAS thread, as in the workers: the observed statistic is the same function as
-    # theirs.
+        x = take_rows(x, sample.kept)
+        y = take_rows(y, sample.kept)
+    # One BLAS thread, as in the workers: the observed statistic is the same function of the
+    # data as theirs.
     with engines.single_threaded_blas():
         start = time.perf_counter()
-        with errors.users_code("fit"):
-            raw = fitter(fresh(x), fresh(y), seed.stream(Use.REPLICATE, 0, 1))
-            shown, model = described(raw), as_model(raw)
-        law = law_of(model, sample)
-        if not law.can("sample"):
-            raise UnsupportedModelError(
-                "composite draws new responses from the model that fit returns, and"
-                f" {law.name} has no sampler. Those that have one: closed forms"
-                " (condgof.models), tuples (mean, std), class probabilities, distributions"
-                " and models of libraries; scores and log-densities do not."
-            )
-        ready: AllOfAdaptive | Called
-        if name == "adaptive":
-            kind = AllOfCheck if whole else AllOfAdaptive
-            ready = kind.of(asked_of(name, options), sample, model, law, seed)
-        else:
-            given = options if name is None else {**options, "missing": missing}
-            ready = Called.of(name, statistic, given, sample, model, seed)
-        observed = ready.values(model, sample.y_given)
+        first = fit_sample(fitter, x, y, sample, seed)
+        chosen = make_statistic(statistic, options, missing, first)
+        observed = chosen.values(first.model, sample.y_given)
         check_finite(
             observed[None],
             "The statistic of the sample",
             "Check the model that fit returns.",
         )
-        task = Replicates(fitter, x, y, sample, law, ready.values, seed)
-        outcomes, where = run(task, n_boot, engine, workers, progress)
-        draws = np.column_stack([o.values for o in outcomes if o.values is not None])
-        result = ready.result(observed, draws)
-        told, notes = told_of(outcomes), result.details.get("notes", ())
-        notes = (*(r for r in sample.remarks if r not in notes), *notes, *told.pop("notes"))
-        details = {
-            "fitted": shown,
-            **told,
-            "seconds": time.perf_counter() - start,
-            "workers": where,
-        }
-        details = {**result.details, **details, **({"notes": notes} if notes else {})}
-        method = f"composite({ready.name})"
-        result = replace(result, method=method, null=NULL, seed=seed.value, details=details)
-        return (
-            ready.report(result, draws, alpha) if isinstance(ready, AllOfCheck) else result
+        task = Replicates(fitter, x, y, sample, first.law, chosen.values, seed)
+        refits = run_replicates(task, n_boot, engine, workers, progress)
+        draws = refits.draws()
+        result = chosen.result(observed, draws)
+        seconds = time.perf_counter() - start
+        result = replace(
+            result,
+            method=f"composite({chosen.name})",
+            null=NULL,
+            seed=seed.value,
+            details=details_of(result, first, refits, seconds),
         )
+        return chosen.answer(result, draws, alpha)
+
+
+# The first fit.
+
+
+class FirstFit(NamedTuple):
+    """The sample, and the model that was fitted on it."""
+
+    sample: Sample
+    model: ModelLike
+    law: Law
+    #: The fitted model in words.
+    words: str
+    seed: Seed
+
+
+def fit_sample(
+    fitter: Callable[..., Any], x: Any, y: Any, sample: Sample, seed: Seed
+) -> FirstFit:
+    """Fit the model on the sample; it must be one that can be sampled."""
+    with errors.users_code("fit"):
+        raw = fitter(fresh(x), fresh(y), seed.stream(Use.REPLICATE, 0, 1))
+        words = model_words(raw)
+        model = as_model(raw)
+    law = law_of(model, sample)
+    if not law.can("sample"):
+        raise UnsupportedModelError(
+            "composite draws new responses from the model that fit returns, and"
+            f" {law.name} has no sampler. Those that have one: closed forms"
+            " (condgof.models), tuples (mean, std), class probabilities, distributions"
+            " and models of libraries; scores and log-densities do not."
+        )
+    return FirstFit(sample, model, law, words, seed)
+
+
+def model_words(raw: object) -> str:
+    """Return what a fitted model prints, on one line and not too long."""
+    words = "a tuple (mean, std)" if isinstance(raw, tuple) else " ".join(repr(raw).split())
+    # An address in memory is another one in each run.
+    words = re.sub(r" at 0x[0-9a-fA-F]+", "", words)
+    if len(words) <= MODEL_CHARACTERS:
+        return words
+    return words[: MODEL_CHARACTERS - 3] + "..."
+
+
+# Refits.
 
 
 class RefitOutcome(NamedTuple):
-    """What a replicate gave: statistics (K,) or the message of what failed, and how long it took."""
+    """What a replicate gave, and how long it took."""
 
+    #: Statistics (K,), or None where the refit failed.
     values: FloatArray | None
+    #: The message of what failed.
     error: str | None
     fit_seconds: float
     seconds: float
@@ -272,7 +346,7 @@ class Replicates:
     def __call__(self, number: int) -> RefitOutcome:
         start = time.perf_counter()
         try:
-            y = draw_response(self.law, self.sample, self.seed, number)
+            y = self.response(number)
             # A copy of x each time, so that a fit that writes into it changes nothing.
             rng = self.seed.stream(Use.REPLICATE, number, 1)
             model = self.fit(fresh(self.x), refill(self.y, y), rng)
@@ -289,28 +363,116 @@ class Replicates:
             return RefitOutcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
         return RefitOutcome(values, None, fitted - start, time.perf_counter() - start)
 
+    def response(self, number: int) -> AnyArray:
+        """Draw the responses of a replicate from the fitted model."""
+        return draw_response(self.law, self.sample, self.seed, number)
+
 
 def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray:
-    """Draw the responses of a replicate from the fitted model as y has them, (n, d_y) or labels (n,)."""
+    """Draw responses as y has them, numbers (n, d_y) or labels (n,)."""
     numbers = drawn(law, sample.d_y, seed.stream(Use.REPLICATE, number, 0))
     if sample.y_given.dtype.kind not in "OUS":
         return numbers
-    assert isinstance(
-        law, Probabilities
-    )  # of labels that are text, models draw the positions
-    return np.asarray(law.classes.labels[numbers.astype(np.int64)])
+    # Models draw the positions of labels that are text.
+    return np.array(class_names_of(law))[numbers.astype(np.int64)]
+
+
+class Refits(NamedTuple):
+    """The outcomes of all replicates, in order, and where they ran."""
+
+    outcomes: list[RefitOutcome]
+    workers: str
+
+    def draws(self) -> FloatArray:
+        """Return the statistics of the refits that did not fail, (K, m)."""
+        return np.column_stack([o.values for o in self.outcomes if o.values is not None])
+
+    def errors(self) -> list[str]:
+        return [o.error for o in self.outcomes if o.error is not None]
+
+    def details(self) -> dict[str, Any]:
+        """Return what the details of a result say of the refits."""
+        failed = self.errors()
+        return {
+            "refits": len(self.outcomes),
+            "failures": len(failed),
+            "first_failure": failed[0] if failed else None,
+            "seconds_per_refit": float(np.mean([o.fit_seconds for o in self.outcomes])),
+            "seconds_per_replicate": float(np.mean([o.seconds for o in self.outcomes])),
+        }
+
+    def notes(self) -> list[str]:
+        """Say how many refits failed, and why the first did."""
+        failed = self.errors()
+        if not failed:
+            return []
+        word = "refits failed and were" if len(failed) > 1 else "refit failed and was"
+        reason = " ".join(failed[0].split())
+        return [f"{len(failed)} of {len(self.outcomes)} {word} left out ({reason})"]
+
+
+def run_replicates(
+    task: Replicates,
+    n_boot: int,
+    engine: object,
+    kind: str | None,
+    progress: Progress | bool | None,
+) -> Refits:
+    """Run all replicates, the first of them in this process."""
+    first = run_first(task)
+    workers = choose_workers(engine, kind, task, n_boot * first.seconds)
+    outcomes: dict[int, RefitOutcome] = {}
+    with closing(workers.completed(task, range(2, n_boot + 1))) as completed:  # type: ignore[type-var]
+        others: Iterable[tuple[int, RefitOutcome]] = completed
+        if progress is None or progress is True:
+            others = engines.with_progress(completed, n_boot - 1, "refits")
+        for number, outcome in chain([(1, first)], others):
+            outcomes[number] = outcome
+            check_failures(outcomes, n_boot)
+            if callable(progress):
+                progress(len(outcomes), n_boot)
+    in_order = [outcomes[number] for number in sorted(outcomes)]
+    return Refits(in_order, worker_words(workers))
+
+
+def run_first(task: Replicates) -> RefitOutcome:
+    """Run the first replicate, and check that refits leave the fitted model as it is."""
+    before = task.response(1)
+    outcome = task(1)
+    if not np.array_equal(before, task.response(1)):
+        raise InputError(NOT_FRESH)
+    return outcome
+
+
+def check_failures(outcomes: Mapping[int, RefitOutcome], n_boot: int) -> None:
+    """Raise if so many refits failed that the others are no fair sample."""
+    failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
+    if len(failed) > max(1, int(MOST_FAILURES * n_boot)):
+        raise RefitError(
+            f"{len(failed)} of {len(outcomes)} refits failed, more than"
+            f" {MOST_FAILURES:.0%} of the {n_boot} that were asked for. The first:"
+            f" {failed[0]} The model was refitted on responses drawn from the"
+            " fitted model itself: check that fit works on such data."
+        )
+
+
+def check_workers(workers: str | None) -> None:
+    if workers not in (None, "processes", "threads"):
+        raise InputError(
+            f"workers must be None, 'processes' or 'threads', got {workers!r}."
+        )
 
 
 def choose_workers(
     engine: object, kind: str | None, task: Replicates, seconds: float
 ) -> Workers:
-    """Choose where replicates run, which would take so many seconds one after the other."""
+    """Choose where replicates run that take so many seconds one after the other."""
     chosen = engines.as_engine(engine)
     if isinstance(chosen, engines.Cluster):
         return chosen
     if kind == "threads" or chosen.count == 1:
         return engines.Threads(chosen.count)
-    if (kind or seconds > WORTH_SECONDS) and engines.can_send(task):
+    if (kind or seconds > SECONDS_WORTH_PROCESSES) and engines.can_send(task):
         return engines.Processes(chosen.count)
     if kind is None:
         return engines.Threads(1)
@@ -321,346 +483,440 @@ def choose_workers(
     )
 
 
-def run(
-    task: Replicates,
-    n_boot: int,
-    engine: object,
-    kind: str | None,
-    progress: Progress | bool | None,
-) -> tuple[list[RefitOutcome], str]:
-    """Run all replicates, the first of them here; return them in order, and where they ran."""
-    drawing: tuple[Any, ...] = (task.law, task.sample, task.seed, 1)
-    before, first = draw_response(*drawing), task(1)
-    if not np.array_equal(before, draw_response(*drawing)):
-        raise InputError(NOT_FRESH)
-    outcomes: dict[int, RefitOutcome] = {}
-    workers = choose_workers(engine, kind, task, n_boot * first.seconds)
-    with closing(workers.completed(task, range(2, n_boot + 1))) as completed:  # type: ignore[type-var]
-        others: Iterable[tuple[int, RefitOutcome]] = completed
-        if progress is None or progress is True:
-            others = engines.with_progress(completed, n_boot - 1, "refits")
-        for number, outcome in chain([(1, first)], others):
-            outcomes[number] = outcome
-            failed = [o.error for _, o in sorted(outcomes.items()) if o.error is not None]
-            if len(failed) > max(
-                1, int(MOST_FAILURES * n_boot)
-            ):  # the others are no fair sample of all
-                raise RefitError(
-                    f"{len(failed)} of {len(outcomes)} refits failed, more than"
-                    f" {MOST_FAILURES:.0%} of the {n_boot} that were asked for. The first:"
-                    f" {failed[0]} The model was refitted on responses drawn from the"
-                    " fitted model itself: check that fit works on such data."
-                )
-            if callable(progress):
-                progress(len(outcomes), n_boot)
-    where = "Dask" if isinstance(workers, engines.Cluster) else "this process"
-    if not isinstance(workers, engines.Cluster) and workers.count > 1:
-        where = (
-            f"{workers.count}"
-            f" {'threads' if isinstance(workers, engines.Threads) else 'processes'}"
-        )
-    return [outcomes[number] for number in sorted(outcomes)], where
+def worker_words(workers: Workers) -> str:
+    if isinstance(workers, engines.Cluster):
+        return "Dask"
+    if workers.count == 1:
+        return "this process"
+    if isinstance(workers, engines.Threads):
+        return f"{workers.count} threads"
+    return f"{workers.count} processes"
 
 
-def described(raw: object) -> str:
-    words = "a tuple (mean, std)" if isinstance(raw, tuple) else " ".join(repr(raw).split())
-    words = re.sub(
-        r" at 0x[0-9a-fA-F]+", "", words
-    )  # where in memory: another one in each run
-    return words if len(words) <= SHOWN else words[: SHOWN - 3] + "..."
-
-
-def told_of(outcomes: list[RefitOutcome]) -> dict[str, Any]:
-    failed, n = [o.error for o in outcomes if o.error is not None], len(outcomes)
-    word = "refits failed and were" if len(failed) > 1 else "refit failed and was"
-    return {
-        "refits": n,
-        "failures": len(failed),
-        "first_failure": failed[0] if failed else None,
-        "seconds_per_refit": float(np.mean([o.fit_seconds for o in outcomes])),
-        "seconds_per_replicate": float(np.mean([o.seconds for o in outcomes])),
-        "notes": [
-            f"{len(failed)} of {n} {word} left out ({' '.join(e.split())})"
-            for e in failed[:1]
-        ],
+def details_of(
+    result: GofResult, first: FirstFit, refits: Refits, seconds: float
+) -> dict[str, Any]:
+    """Return the details of the result: those of the statistic, and those of the refits."""
+    notes = result.details.get("notes", ())
+    remarks = [remark for remark in first.sample.remarks if remark not in notes]
+    details = {
+        **result.details,
+        "fitted": first.words,
+        **refits.details(),
+        "seconds": seconds,
+        "workers": refits.workers,
     }
+    all_notes = (*remarks, *notes, *refits.notes())
+    if all_notes:
+        details["notes"] = all_notes
+    return details
 
 
-def name_of(statistic: object, options: Asked) -> str | None:
-    """Return the name of a test of the library, or None for a user's own function; check options."""
-    name = next((name for name, test in TESTS.items() if statistic in (name, test)), None)
+# Statistics.
+
+
+class RefitStatistic(ABC):
+    """The same statistics of the sample and of each replicate, and what is made of them."""
+
+    #: What results call it.
+    name: str
+
+    @abstractmethod
+    def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
+        """Return the statistics (K,) of responses y and the model fitted on them."""
+
+    @abstractmethod
+    def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
+        """Return the result of the observed statistics (K,) and those of refits (K, m)."""
+
+    def answer(
+        self, result: GofResult, draws: FloatArray, alpha: float
+    ) -> Check | GofResult:
+        """Return what the user gets, given the result with all its details."""
+        return result
+
+
+def name_of_test(statistic: object) -> str | None:
+    """Return the name of a test of the library, or None for a user's own function."""
+    names = [name for name, test in TESTS.items() if statistic in (name, test)]
+    return names[0] if names else None
+
+
+def is_whole_check(statistic: object) -> bool:
+    return isinstance(statistic, str) and statistic == "check"
+
+
+def check_statistic(statistic: object, options: Mapping[str, Any]) -> None:
+    """Refuse an unknown statistic, or an option that it does not have."""
+    name = "adaptive" if is_whole_check(statistic) else name_of_test(statistic)
     if name is None:
         if callable(statistic):
-            return None
+            return
         raise InputError(
             f"statistic must be one of {', '.join(map(repr, TESTS))}, or a function "
             f"(model, x, y) → number, got {statistic!r}."
         )
-    known = sorted(asked_of(name, {}))
-    for option in (option for option in options if option not in known):
+    known = sorted(default_options(name))
+    unknown = [option for option in options if option not in known]
+    if unknown:
         raise InputTypeError(
-            f"{name} has no option {option!r}. Its options here: {', '.join(known)}."
+            f"{name} has no option {unknown[0]!r}. Its options here: {', '.join(known)}."
         )
-    return name
 
 
-def asked_of(name: str, options: Asked) -> dict[str, Any]:
-    """Return the options of a test that are heeded here, as asked for or with their defaults."""
-    parameters = inspect.signature(TESTS[name]).parameters.values()
-    known = {
+def default_options(name: str) -> dict[str, Any]:
+    """Return the options of a test that `composite` passes on, with their defaults."""
+    return {
         p.name: p.default
-        for p in parameters
-        if p.kind is p.KEYWORD_ONLY and p.name not in OWN
+        for p in inspect.signature(TESTS[name]).parameters.values()
+        if p.kind is p.KEYWORD_ONLY and p.name not in OPTIONS_OF_COMPOSITE
     }
-    return {**known, **options}
 
 
-def _how(asked: Asked) -> Options:
-    """Check how to solve; "auto" is exact up to as many rows as with 1,000 draws (5,000)."""
-    return Options.of(
-        **{key: asked[key] for key in ("solver", "precision", "memory") if key in asked}
-    )
+def check_solver_options(options: Mapping[str, Any]) -> Options:
+    """Check the options of the solver; "auto" is exact up to about 5,000 rows."""
+    names = ("solver", "precision", "memory")
+    asked = {name: options[name] for name in names if name in options}
+    return Options(**asked).checked()
+
+
+def make_statistic(
+    statistic: object, options: Mapping[str, Any], missing: str, first: FirstFit
+) -> RefitStatistic:
+    """Make the statistic that was asked for ready, by the first fit."""
+    if is_whole_check(statistic):
+        return CheckStatistics.from_fit({**default_options("adaptive"), **options}, first)
+    name = name_of_test(statistic)
+    if name is None:
+        return SingleStatistic.from_function(statistic, options, first)
+    all_options = {**default_options(name), **options}
+    if name == "adaptive":
+        return AdaptiveStatistics.from_fit(all_options, first)
+    call = {**options, "missing": missing, "rng": first.seed.value, "engine": 1}
+    if TESTS[name] is not zheng:  # zheng has a normal limit, and draws nothing
+        call["n_boot"] = 1
+    if "solver" in all_options:
+        call["solver"] = check_solver_options(all_options).chosen_solver(first.sample.n)
+    return SingleStatistic.from_test(name, call, first)
 
 
 @dataclass(frozen=True, eq=False)
-class Called:
-    """A statistic that is one number: a test of the library with a single draw, or a user's function."""
+class SingleStatistic(RefitStatistic):
+    """One number: a test of the library with a single draw, or a user's function."""
 
     name: str
     test: Callable[..., Any]
     sample: Sample
-    #: Of every call; an rng is the same number in all, and with it splits, locations and
-    #: the like.
-    options: Asked
-    said: GofResult | None = None  #: What the test itself says of the observed sample.
+    #: Options of every call. An rng is the same number in all, and with it splits of rows
+    #: and random locations.
+    options: Mapping[str, Any]
+    #: The result of the observed sample, without a null.
+    template: GofResult
 
     @classmethod
-    def of(
-        cls,
-        name: str | None,
-        test: Any,
-        options: Asked,
-        sample: Sample,
-        model: ModelLike,
-        seed: Seed,
-    ) -> Called:
-        """Make ready a test, or without a name a user's function."""
-        if name is None:
-            signature = signature_of(test)
-            seeded = signature is not None and "rng" in signature.parameters
-            given = {**options, **({"rng": seed.value} if seeded else {})}
-            return cls(
-                getattr(test, "__name__", type(test).__name__).strip("<>"),
-                test,
-                sample,
-                given,
-            )
-        asked, given = asked_of(name, options), {**options, "rng": seed.value, "engine": 1}
-        given |= {"n_boot": 1} if name != "zheng" else {}
-        given |= {"solver": _how(asked).chosen(sample.n)} if "solver" in asked else {}
-        said = TESTS[name](model, sample.x_given, sample.y_given, **given)
-        return cls(name, TESTS[name], sample, given, said)
+    def from_function(
+        cls, function: Any, options: Mapping[str, Any], first: FirstFit
+    ) -> SingleStatistic:
+        """Take a user's function (model, x, y) → number, perhaps with an rng."""
+        signature = read_signature(function)
+        if signature is not None and "rng" in signature.parameters:
+            options = {**options, "rng": first.seed.value}
+        name = getattr(function, "__name__", type(function).__name__).strip("<>")
+        template = GofResult(0.0, 1.0, name, first.sample.n)
+        return cls(name, function, first.sample, options, template)
+
+    @classmethod
+    def from_test(
+        cls, name: str, options: Mapping[str, Any], first: FirstFit
+    ) -> SingleStatistic:
+        """Take a test of the library."""
+        sample = first.sample
+        result = TESTS[name](first.model, sample.x_given, sample.y_given, **options)
+        # The null of a single draw is of no use.
+        details = {key: value for key, value in result.details.items() if key != "null"}
+        return cls(name, TESTS[name], sample, options, replace(result, details=details))
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
         answer = self.test(model, self.sample.x_given, y, **self.options)
         try:
             return np.array([float(getattr(answer, "statistic", answer))])
         except (TypeError, ValueError) as error:
-            got = type(answer).__name__
-            message = (
-                f"The statistic {self.name} must return a number or a GofResult, got {got}."
-            )
-            raise InputTypeError(message) from error
+            raise InputTypeError(
+                f"The statistic {self.name} must return a number or a GofResult, got"
+                f" {type(answer).__name__}."
+            ) from error
 
-    def result(self, values: FloatArray, draws: FloatArray) -> GofResult:
-        said = self.said or GofResult(0.0, 1.0, self.name, self.sample.n)
-        details = {
-            key: what for key, what in said.details.items() if key != "null"
-        }  # of one draw
-        value, draws = float(values[0]), np.array(draws[0])
-        p = pvalue(value, draws)
+    def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
+        statistic = float(observed[0])
+        null_distribution = np.array(draws[0])
         return replace(
-            said, statistic=value, pvalue=p, null_distribution=draws, details=details
+            self.template,
+            statistic=statistic,
+            pvalue=pvalue(statistic, null_distribution),
+            null_distribution=null_distribution,
         )
 
 
+class PieceFeatures(NamedTuple):
+    """Features F of a piece of rows, and their squared norms by block."""
+
+    values: AnyArray
+    sizes: AnyArray
+
+
 @dataclass(frozen=True, eq=False)
-class AllOfAdaptive:
-    """All statistics that `adaptive` combines, without predictions, which are not of x alone."""
+class FeaturesOfX:
+    """Features F of x (n, d_x), piece by piece; kept if they are small enough."""
+
+    plan: Plan
+    x: FloatArray
+
+    def piece(self, start: int) -> PieceFeatures:
+        """Return the features of the `PIECE_ROWS` rows from `start` on."""
+        return self._kept[start // PIECE_ROWS] if self._kept else self._make(start)
+
+    def _make(self, start: int) -> PieceFeatures:
+        values = self.plan.features.evaluate(self.x[start : start + PIECE_ROWS])
+        return PieceFeatures(values, self.plan.feature_squares(values))
+
+    @cached_property
+    def _kept(self) -> list[PieceFeatures]:
+        n = len(self.x)
+        if 8 * n * self.plan.features.width > FEATURE_BYTES:
+            return []
+        return [self._make(start) for start in range(0, n, PIECE_ROWS)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each worker makes the features again, which is faster than sending them.
+        return {"plan": self.plan, "x": self.x}
+
+
+class SquaredSums(NamedTuple):
+    """For each statistic, (K,) each, the sum over all pairs of rows and over i = j."""
+
+    #: ‖Fᵀξ‖².
+    whole: FloatArray
+    #: Σ_i ‖F_i‖²‖ξ_i‖².
+    diagonal: FloatArray
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `composite` refuses what is not finite
+def squared_sums(features: FeaturesOfX, rows: RowsInMemory) -> SquaredSums:
+    """Sum features F of x times functions ξ of y over rows, for each statistic."""
+    plan = features.plan
+    totals = [np.zeros((cut.x_width, cut.y_width)) for cut in plan.cuts]
+    diagonal = np.zeros(len(plan.statistics))
+    for piece in rows.pieces():
+        values, sizes = features.piece(piece.start)
+        xi = plan.evaluate(piece)
+        diagonal += plan.diagonal(sizes, plan.value_squares(xi))
+        for total, cut in zip(totals, plan.cuts, strict=True):
+            total += values[:, cut.x].T @ xi[:, cut.y]
+    return SquaredSums(plan.squares([total[None] for total in totals])[0], diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveStatistics(RefitStatistic):
+    """All statistics that `adaptive` combines, without those of the predictions.
+
+    Predictions of a refit depend on the responses, and not on x alone.
+    """
 
     #: The observed sample under the model fitted on it; all others have its x and its kind
     #: of y.
-    first: Scored
+    first: RowsInMemory
     design: Design
+    features: FeaturesOfX
+    #: How other samples are scored; x is in its units already.
     units: Units
     seed: Seed
-    #: What the terms of each statistic add up to, (K,).
+    #: The sum of the absolute terms of each statistic, (K,), for rounding.
     sizes: FloatArray
     name = "adaptive"
 
     @classmethod
-    def of(
-        cls, asked: Asked, sample: Sample, model: ModelLike, law: Law, seed: Seed
-    ) -> Self:
-        """Choose what is compared: by x, and by responses drawn from the fitted model.
+    def from_fit(cls, options: Mapping[str, Any], first: FirstFit) -> AdaptiveStatistics:
+        """Choose the statistics by x, and by responses drawn from the fitted model.
 
         Landmarks in y and its unit are then the same for the data and all replicates.
         """
-        _how(asked)
-        units = Units(asked["scale_x"], asked["standardize"])
-        first = Scored.of(model, sample, units, seed)
-        anew = Scored.of(
-            model, sample.with_y(draw_response(law, sample, seed, 0)), units, seed
+        check_solver_options(options)
+        sample = first.sample
+        seed = first.seed
+        units = Units(options["scale_x"], options["standardize"])
+        rows = RowsInMemory.from_law(law_of(first.model, sample), sample, units, seed)
+        other = sample.with_y(draw_response(first.law, sample, seed, 0))
+        other_rows = RowsInMemory.from_law(law_of(first.model, other), other, units, seed)
+        design = make_design(other_rows.subsample, seed)
+        features = FeaturesOfX(design.plan, rows.x)
+        return cls(
+            first=rows,
+            design=design,
+            features=features,
+            units=replace(units, scale_x="none"),
+            seed=seed,
+            sizes=squared_sums(features, other_rows).diagonal,
         )
-        design = make_design(anew.subsample, seed)
-        made = cls(first, design, replace(units, scale_x="none"), seed, np.empty(0))
-        return replace(made, sizes=made.sums(anew)[1])
 
-    def __getstate__(self) -> dict[str, Any]:  # `_held` is made again by each worker
-        return {name: value for name, value in self.__dict__.items() if name != "_held"}
-
-    def scored(self, model: ModelLike, y: AnyArray) -> tuple[Scored, Law]:
-        """Score other responses with their own model, which must see y as the first one does."""
-        # With x as it was scored first, so that its units are not found again.
+    def compare(self, model: ModelLike, y: AnyArray) -> LawAndRows:
+        """Compare responses with their own model, which must treat y as the first does."""
+        # x is that of the first sample in its units, which need not be found again.
         sample = replace(self.first.sample, x=self.first.x).with_y(y)
         law = law_of(model, sample)
-        scored = Scored.of(law, sample, self.units, self.seed)
-        if scored.by != self.first.by or scored.scores.shape != self.first.scores.shape:
+        rows = RowsInMemory.from_law(law, sample, self.units, self.seed)
+        first = self.first.residuals
+        same_kind = type(rows.residuals) is type(first)
+        if not same_kind or rows.residuals.row_width != first.row_width:
             raise UnsupportedModelError(
                 f"{model.name} sees y in another way than the model that was fitted first:"
                 " it is standardised by something else, or has other classes."
             )
-        return scored, law
-
-    @cached_property
-    def _held(self) -> list[tuple[AnyArray, AnyArray]]:
-        n = self.first.n
-        few = 8 * n * self.design.plan.features.width <= KEPT
-        return [self._features(start) for start in range(0, n, PIECE)] if few else []
-
-    def _features(self, start: int) -> tuple[AnyArray, AnyArray]:
-        features = self.design.plan.features.of(self.first.x[start : start + PIECE])
-        return features, self.design.plan.sizes(features)
-
-    @np.errstate(over="ignore", invalid="ignore")  # said by whoever gets the sums
-    def sums(self, scored: Scored) -> tuple[FloatArray, FloatArray]:
-        """Return ‖Fᵀξ‖² and Σ_i ‖F_i‖²‖ξ_i‖² of each statistic, (K,)."""
-        plan = self.design.plan
-        totals = [np.zeros((len(cut.of_x), len(cut.of_y))) for cut in plan.cuts]
-        own = np.zeros(len(plan.statistics))
-        for piece in scored.rows().pieces():
-            start = piece.start
-            features, sizes = (
-                self._held[start // PIECE] if self._held else self._features(start)
-            )
-            xi = plan.evidence.of(piece.y, piece.scores)
-            own += plan.own(sizes, plan.evidence_squares(xi))
-            for total, cut in zip(totals, plan.cuts, strict=True):
-                total += features[:, cut.x].T @ xi[:, cut.y]
-        return plan.squares([total[None] for total in totals])[0], own
+        return LawAndRows(law, rows)
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
-        return self.of_scored(self.scored(model, y)[0])
+        return self.statistics(self.compare(model, y).rows)
 
-    def of_scored(self, scored: Scored) -> FloatArray:
-        """Return Σ_{i≠j} of each statistic, and the excess of surprises where z is known."""
-        whole, own = self.sums(scored)
-        statistics, z = settle(whole - own, whole + own), scored.y.reshape(1, -1)
-        return (
-            np.append(statistics, excess(top_surprises(z), z.size))
-            if self._normal
-            else statistics
+    def statistics(self, rows: RowsInMemory) -> FloatArray:
+        """Return Σ_{i≠j} of each statistic, and the excess of outliers where z is known."""
+        whole, diagonal = squared_sums(self.features, rows)
+        statistics = settle(whole - diagonal, whole + diagonal, SINGLE_ROUNDING)
+        if not isinstance(rows.residuals, NormalScoreResiduals):
+            return statistics
+        z = rows.residuals.u.reshape(1, -1)
+        return np.append(statistics, excess(top_surprises(z), z.size))
+
+    def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
+        return self._combine(observed, draws, subgroups=None)
+
+    def _combine(
+        self,
+        observed: FloatArray,
+        draws: FloatArray,
+        subgroups: SubgroupStatistic | None,
+    ) -> GofResult:
+        """Combine as `adaptive` does, with refits for draws, and perhaps one more family.
+
+        The family `level`, whether y is right on the whole, is left out: refits set its
+        mean and spread.
+        """
+        count = len(self.sizes)
+        has_outliers = len(observed) > count
+        refits = NullDraws(
+            statistics=observed,
+            draws=draws,
+            # The excess of outliers has no terms to add up.
+            sizes=np.append(self.sizes, 0.0)[: len(observed)],
+            additional={OUTLIERS: count} if has_outliers else {},
+        )
+        return combine_statistics(
+            self.first,
+            self.design,
+            refits,
+            label=NULL,
+            solver="exact",
+            dependence=Dependence(),
+            seed=self.seed,
+            subgroups=subgroups,
+            left_out=("level",),
         )
 
-    @property
-    def _normal(self) -> bool:
-        return isinstance(self.design.plan.evidence, NormalEvidence)
 
-    def result(
-        self, values: FloatArray, draws: FloatArray, beside: Beside | None = None
-    ) -> GofResult:
-        """Combine as `adaptive` does, with the replicates for draws, and perhaps one more family.
+# The whole check.
 
-        But for the family `level`, whether y is right on the whole: refits have its mean
-        and spread.
-        """
-        skipped = {"level"} if self._normal else {"level", "surprises"}
-        families = [family for family in self.design.families if family.name not in skipped]
-        refits = Drawn(values, draws, np.append(self.sizes, 0.0)[: len(values)])
-        ran = Ran(refits, NULL, "exact")
-        return combined(
-            self.first, self.design, ran, families, beside, self.seed, Dependence()
+
+class CheckValues(NamedTuple):
+    """The numbers of a check, side by side for the sample or for m refits.
+
+    Each has a row for each number; refits add a last axis, (…, m).
+    """
+
+    #: The statistics of `adaptive`, (K,).
+    statistics: FloatArray
+    #: The largest slice, (1,), or (0,) where no slices are searched for.
+    largest_slice: FloatArray
+    #: The distance of each number of all rows from what its model predicts, (F,).
+    distances: FloatArray
+    #: Σ (m* − m)(y* − m)/v, (1,); its mean over refits is the effective number of
+    #: parameters.
+    followed: FloatArray
+
+    def pack(self) -> FloatArray:
+        return np.concatenate(self)
+
+    @classmethod
+    def unpack(cls, values: FloatArray, *, slices: int, findings: int) -> CheckValues:
+        """Divide values (K, …) that were packed, with so many slices and findings."""
+        rest = 1 + findings + slices
+        return cls(
+            statistics=values[: len(values) - rest],
+            largest_slice=values[len(values) - rest : len(values) - 1 - findings],
+            distances=values[len(values) - 1 - findings : -1],
+            followed=values[-1:],
         )
 
 
 @dataclass(frozen=True, eq=False)
-class AllOfCheck(AllOfAdaptive):
-    """What a check does with the data, as numbers: the same function of the sample and of replicates."""
+class CheckStatistics(AdaptiveStatistics):
+    """What a check computes, as numbers: the same of the sample and of replicates."""
 
     #: The rows and their law, of the observed sample.
-    looked: Looked
+    checked: CheckedRows
     law: Law
     signals: Signals
+    #: The slices that are searched; None where there are too few rows.
     space: Space | None
-    #: What is said of all rows.
+    #: What is reported of all rows.
     overall: tuple[Finding, ...]
     name = "check"
 
     @classmethod
-    def of(
-        cls, asked: Asked, sample: Sample, model: ModelLike, law: Law, seed: Seed
-    ) -> Self:
-        adaptive = AllOfAdaptive.of(asked, sample, model, law, seed)
-        looked, law, rows = look(law, adaptive.first, seed, engines.Threads(1))
-        signals = signals_of(looked, law, rows, seed)
-        overall, space = (
-            Reader(looked, REACH).findings(),
-            Space.of(looked.axes, signals, seed),
-        )
-        seen = looked, law, replace(signals, redraw=None), space, overall
+    def from_fit(cls, options: Mapping[str, Any], first: FirstFit) -> CheckStatistics:
+        base = AdaptiveStatistics.from_fit(options, first)
+        rows = base.first
+        checked = compare_rows(
+            first.law, rows, numbers=_row_numbers(rows), whole=rows.n
+        ).with_bands(first.law, first.seed)
+        signals = checked.signals(first.law, rows, first.seed)
         return cls(
-            adaptive.first, adaptive.design, adaptive.units, seed, adaptive.sizes, *seen
+            first=base.first,
+            design=base.design,
+            features=base.features,
+            units=base.units,
+            seed=base.seed,
+            sizes=base.sizes,
+            checked=checked,
+            law=first.law,
+            # Replicates are the null of the search: nothing is resampled by it.
+            signals=replace(signals, redraw=None),
+            space=Space.of(checked.axes, signals, first.seed),
+            overall=Reader(checked, REACH).findings(),
         )
 
     def values(self, model: ModelLike, y: AnyArray) -> FloatArray:
-        """Return statistics, the largest slice, numbers of all rows, and how far y is followed."""
-        scored, law = self.scored(model, y)
-        said = said_of(law, scored, self.looked.kind)
-        looked = replace(self.looked, y=scored.sample.y, **said)
-        scan = self._scan(signals_of(looked, law, scored, self.seed), np.empty(0))
-        largest = [] if scan is None else [scan.best.value]
-        # How far each number of all rows is from what the model says, 0 where there is
-        # none.
-        away = {f.about: f.estimate - f.expected for f in Reader(looked, REACH).findings()}
-        apart = [away.get(f.about, 0.0) for f in self.overall]
-        # Σ (m* − m)(y* − m)/v: its mean over refits is the effective number of parameters.
-        first, refit, followed, observed = (
-            moments(self.law),
-            moments(law),
-            0.0,
-            scored.sample.y,
+        law, rows = self.compare(model, y)
+        # x and its columns are those of the first sample, in the user's units.
+        checked = self.checked.again(law, rows)
+        scan = self._scan(checked.signals(law, rows, self.seed), np.empty(0))
+        packed = CheckValues(
+            statistics=self.statistics(rows),
+            largest_slice=np.array([] if scan is None else [scan.best.value]),
+            distances=self._distances(checked),
+            followed=np.array([followed_noise(self.law, law, rows)]),
         )
-        if first is not None and refit is not None:
-            mean, variance = first
-            if isinstance(law, Probabilities) and scored.outcomes is not None:
-                observed = np.eye(mean.shape[1])[scored.outcomes.observed]
-            followed = float(((refit[0] - mean) * (observed - mean) / variance).sum())
-        return np.array(
-            [*self.of_scored(scored), *largest, *apart, followed], dtype=np.float64
-        )
+        return packed.pack()
 
-    def _parts(
-        self, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Divide values (K, ...) as `values` puts them together."""
-        apart = len(self.overall)
-        first = len(values) - 1 - apart - (self.space is not None)
-        return (
-            values[:first],
-            values[first : -1 - apart],
-            values[-1 - apart : -1],
-            values[-1],
-        )
+    def _distances(self, checked: CheckedRows) -> FloatArray:
+        """Return how far each number of all rows is from what the model predicts, (F,).
+
+        A number that a replicate does not have is 0 away.
+        """
+        findings = Reader(checked, REACH).findings()
+        distances = {f.about: f.estimate - f.expected for f in findings}
+        return np.array([distances.get(f.about, 0.0) for f in self.overall])
+
+    def _unpack(self, values: FloatArray) -> CheckValues:
+        slices = 0 if self.space is None else 1
+        return CheckValues.unpack(values, slices=slices, findings=len(self.overall))
 
     def _scan(
         self, signals: Signals, draws: FloatArray, seconds: float = 0.0
@@ -670,131 +926,172 @@ class AllOfCheck(AllOfAdaptive):
             return None
         some = signals.take(self.space.searched)
         variances = variances_of(self.space, some)
-        best = best_of(
-            self.space, compared(self.space, some.values, variances, some.skewness)
-        )
+        values = compared(self.space, some.values, variances, some.skewness)
+        best = best_of(self.space, values)
         return Scan(self.space, some, variances, draws.ravel(), NULL, best, seconds)
 
-    def result(
-        self, values: FloatArray, draws: FloatArray, beside: Beside | None = None
-    ) -> GofResult:
-        statistics, largest, _, _ = self._parts(draws)
-        scan = self._scan(self.signals, largest)
-        beside = None if scan is None else scan.beside
-        return super().result(self._parts(values)[0], statistics, beside)
+    def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
+        refits = self._unpack(draws)
+        scan = self._scan(self.signals, refits.largest_slice)
+        subgroups = None if scan is None else scan.statistic
+        statistics = self._unpack(observed).statistics
+        return self._combine(statistics, refits.statistics, subgroups)
 
-    def report(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
-        _, largest, apart, followed = self._parts(draws)
-        looked, about = self.looked, result.details
-        scan = self._scan(self.signals, largest, about["seconds"])
+    def answer(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
+        """Return the report of a check."""
+        refits = self._unpack(draws)
+        details = result.details
         bench = Bench.of(self.law, self.first, self.design, Dependence(), self.seed)
-        overall = refitted(self.overall, apart, looked.draws)
-        power = Power(None, None, POWER, alpha, NO_POWER)
-        reader, effect = Reader(looked, REACH), bench.size.effect(result.pvalue <= alpha)
-        report = report_of(result, alpha, reader, overall, scan, bench, effect, power)
-        words = report.words
-        if not report.rejected and result.null_distribution is not None:
-            m, worse = (
-                draws.shape[1],
-                int((result.null_distribution >= result.statistic).sum()),
-            )
-            words = (
-                f"Nothing speaks against the family: of {m:,} samples that were drawn from"
-                f" the fitted model and fitted again, {worse:,} look at least as wrong."
-            )
-        effective = float(followed.mean()) if moments(self.law) is not None else None
-        notes = (*report.notes, OF_FITTED, *better(effective, looked.n, about))
-        details = {
-            **about,
-            **report.details,
-            "effective_parameters": effective,
-            "notes": notes,
-        }
-        return replace(report, words=words, details=details)
-
-
-def moments(law: Law) -> tuple[FloatArray, FloatArray] | None:
-    """Return mean and variance of y, (n, d_y) each; of classes of what makes Σ a Pearson statistic."""
-    if isinstance(law, Probabilities):
-        p = np.asarray(law.values, dtype=np.float64)
-        return p, np.maximum(p, 1e-12)
-    mean_std = moments_of(law, "mean_std")
-    if mean_std is None or not (mean_std[1] > 0).all():
-        return None
-    return mean_std[0], np.square(mean_std[1])
-
-
-def refitted(
-    overall: Sequence[Finding], apart: FloatArray, ranked: int = 0
-) -> tuple[Finding, ...]:
-    """Give findings the intervals that refits tell: estimate − `apart` of their own models, (K, m).
-
-    A fit makes some numbers what they are (the share of a class); then there is no
-    interval.
-    """
-    told = []
-    for one, by_chance in zip(overall, apart, strict=True):
-        if (
-            one.kind == "wild" or one.label == LARGEST
-        ):  # steps of counts: what the model says is a bound
-            told.append(one)
-            continue
-        mean, sd = (
-            float(by_chance.mean()),
-            float(by_chance.std(ddof=min(1, len(by_chance) - 1))),
+        report = assemble_report(
+            result=result,
+            alpha=alpha,
+            reader=Reader(self.checked, REACH),
+            overall=with_refit_intervals(self.overall, refits.distances),
+            scan=self._scan(self.signals, refits.largest_slice, details["seconds"]),
+            bench=bench,
+            effect=bench.size.effect(result.pvalue <= alpha),
+            power=Power(None, None, POWER, alpha, NO_POWER),
         )
-        made_so = REACH * sd <= SET * (one.interval[1] - one.interval[0]) / 2.0
-        if made_so:
-            ends = min(one.estimate, one.expected), max(one.estimate, one.expected)
-        else:
-            low, high = (float(q) for q in np.quantile(by_chance, [TAIL, 1.0 - TAIL]))
-            low, high = min(low, mean - REACH * sd), max(high, mean + REACH * sd)
-            ends = one.estimate - high, one.estimate - low
-            if one.kind in (
-                "coverage",
-                "tails",
-                "confidence",
-                "class",
-                "zeros",
-                "quantile",
-                "spread",
-            ):
-                ends = (
-                    max(ends[0], 0.0),
-                    ends[1] if one.kind == "spread" else min(ends[1], 1.0),
-                )
-        words = one.words
-        side = next((side for side in ("above", "below") if f"{SD} {side} " in words), "")
-        for sign in (1.0, -1.0):  # the interval in words, or with both signs turned
-            old, new = (sorted((sign * a, sign * b)) for a, b in (one.interval, ends))
-            written = between((old[0], old[1]), ranked, side)
-            if written in words:
-                instead = (
-                    "(the fit makes it so)"
-                    if made_so
-                    else between((new[0], new[1]), ranked, side)
-                )
-                words = words.replace(written, instead)
-                break
-        told.append(replace(one, interval=ends, words=words))
-    return tuple(told)
+        effective = None
+        if pearson_moments(self.law) is not None:
+            effective = float(refits.followed[0].mean())
+        advice = crossfit_advice(
+            effective,
+            self.checked.n,
+            refits=details["refits"],
+            seconds_per_refit=details["seconds_per_refit"],
+        )
+        return replace(
+            report,
+            words=report.words if report.rejected else no_evidence_words(result, report),
+            details={
+                **details,
+                **report.details,
+                "effective_parameters": effective,
+                "notes": (*report.notes, OF_FITTED, *advice),
+            },
+        )
 
 
-def better(effective: float | None, n: int, details: Mapping[str, Any]) -> tuple[str, ...]:
+def _row_numbers(rows: RowsInMemory) -> IntArray:
+    """Return the number of each row in the data."""
+    kept = rows.sample.kept
+    return np.arange(rows.n) if kept is None else kept
+
+
+def no_evidence_words(result: GofResult, report: Check) -> str:
+    """Say how many refits look at least as wrong as the data."""
+    draws = result.null_distribution
+    if draws is None:
+        return report.words
+    worse = int((draws >= result.statistic).sum())
+    return (
+        f"Nothing speaks against the family: of {len(draws):,} samples that were drawn from"
+        f" the fitted model and fitted again, {worse:,} look at least as wrong."
+    )
+
+
+class PearsonMoments(NamedTuple):
+    """Mean and variance of y, (n, d_y) each.
+
+    Of classes both are probabilities (n, K), which makes Σ (y − mean)²/variance Pearson's
+    statistic.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+def pearson_moments(law: Law) -> PearsonMoments | None:
+    """Return mean and variance of y; None where a law has none that are finite."""
+    values = class_probabilities(law)
+    if values is not None:
+        p = np.asarray(values, dtype=np.float64)
+        return PearsonMoments(p, np.maximum(p, 1e-12))
+    mean_std = moments_of(law, "mean_std")
+    if mean_std is None:
+        return None
+    mean, std = mean_std
+    return PearsonMoments(mean, np.square(std)) if (std > 0).all() else None
+
+
+def followed_noise(first: Law, refit: Law, rows: RowsInMemory) -> float:
+    """Return Σ (m* − m)(y* − m)/v: how far a refit follows the noise of its responses.
+
+    m and v are the mean and variance of y under the first law, m* the mean under the refit.
+    """
+    before = pearson_moments(first)
+    after = pearson_moments(refit)
+    if before is None or after is None:
+        return 0.0
+    observed = rows.sample.y
+    if class_probabilities(refit) is not None:
+        assert isinstance(rows.residuals, ClassResiduals)
+        observed = np.eye(before.mean.shape[1])[rows.residuals.observed]
+    noise = observed - before.mean
+    return float(((after.mean - before.mean) * noise / before.variance).sum())
+
+
+def crossfit_advice(
+    effective: float | None, n: int, *, refits: int, seconds_per_refit: float
+) -> tuple[str, ...]:
     """Say when out-of-fold laws are the better question."""
     if effective is not None and effective > FLEXIBLE * n:
         return (
-            (
-                f"the fit follows the noise: refits say that it has about {effective:,.0f}"
-                f" effective parameters for {n:,} rows. {BETTER} is the better question"
-            ),
+            f"the fit follows the noise: refits say that it has about {effective:,.0f}"
+            f" effective parameters for {n:,} rows. {BETTER} is the better question",
         )
-    seconds, refits = details["seconds_per_refit"], details["refits"]
-    if seconds * refits > SLOW:
+    if seconds_per_refit * refits > SLOW_SECONDS:
         return (
-            (
-                f"{refits:,} refits took {seconds:.2g} seconds each. {BETTER} takes 5 fits,"
-                " and is the better question where the model will be used as it is fitted"
-            ),
+            f"{refits:,} refits took {seconds_per_refit:.2g} seconds each. {BETTER} takes 5"
+            " fits, and is the better question where the model will be used as it is"
+            " fitted",
         )
     return ()
+
+
+# Intervals of the numbers of all rows.
+
+
+def with_refit_intervals(
+    overall: Sequence[Finding], distances: FloatArray
+) -> tuple[Finding, ...]:
+    """Give findings the intervals that refits tell.
+
+    Parameters
+    ----------
+    overall
+        F findings of all rows.
+    distances
+        Their distances from what the model predicts, in each refit, (F, m).
+    """
+    pairs = zip(overall, distances, strict=True)
+    return tuple(_with_refit_interval(finding, d) for finding, d in pairs)
+
+
+def _with_refit_interval(finding: Finding, distances: FloatArray) -> Finding:
+    # The number of outliers goes in steps, and what the model predicts of it is a bound.
+    if finding.kind == "wild" or finding.label == LARGEST:
+        return finding
+    sd = float(distances.std(ddof=min(1, len(distances) - 1)))
+    low, high = finding.interval
+    if REACH * sd > SET_BY_FIT * (high - low) / 2.0:
+        return replace(finding, interval=_refit_interval(finding, distances, sd))
+    # A fit makes some numbers what they are, such as the share of a class.
+    ends = sorted([finding.estimate, finding.expected])
+    return replace(finding, interval=(ends[0], ends[1]), set_by_fit=True)
+
+
+def _refit_interval(
+    finding: Finding, distances: FloatArray, sd: float
+) -> tuple[float, float]:
+    """Return estimate − distance at both tails, or a normal interval if that is wider."""
+    mean = float(distances.mean())
+    lower, upper = np.quantile(distances, [TAIL, 1.0 - TAIL]).tolist()
+    low = finding.estimate - max(upper, mean + REACH * sd)
+    high = finding.estimate - min(lower, mean - REACH * sd)
+    if QUANTITIES[finding.kind].is_share:
+        return max(low, 0.0), min(high, 1.0)
+    if finding.kind == "spread":
+        return max(low, 0.0), high
+    return low, high

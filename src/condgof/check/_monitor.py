@@ -1,12 +1,12 @@
-"""A model in use, watched row after row: is it wrong, has it changed, since when, where and how?"""
+"""A model in use, watched row after row: is it wrong, has it changed, since when, where?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,31 +15,194 @@ from condgof._typing import AnyArray, IntArray, TableLike
 from condgof.check._check import check
 from condgof.check._record import Check
 from condgof.errors import InputError, ShapeError, check_number, require
-from condgof.laws._as_model import Columns, as_model, law_of
-from condgof.laws._law import Law
-from condgof.methods._monitor import (
-    LONGEST,
+from condgof.laws import Columns, Law, as_model, law_of
+from condgof.methods import (
+    LONGEST_STEP,
+    Alarm,
     KeptRows,
+    MonitoredRows,
     RunningEvidence,
-    Seen,
-    glance,
-    look_at,
+    monitored_rows,
+    one_normal_row,
 )
 from condgof.result import Shown, check_alpha
-from condgof.sample import RngLike, Sample, Seed, is_frame
+from condgof.sample import Column, RngLike, Sample, Seed, is_frame
 
-#: The version of the state, in which it is told.
+#: The version of saved states.
 VERSION = 1
-#: Numbers that the rows in memory may take, and the most rows.
-NUMBERS, MOST_ROWS = 20_000, 2_000
-#: Rows that a model is asked of again when it goes on, and how far from before it may be.
-ASKED, APART = 8, 1e-3
-#: What bets need of a row.
-BET_ON = ("z", "tilts", "predicted")
+#: Numbers that the rows in memory may take.
+MOST_NUMBERS = 20_000
+#: Rows that are in memory at most, however few numbers they have.
+MOST_ROWS = 2_000
+#: When a monitor is restored, its model is asked again for this many of the latest rows.
+ROWS_ASKED_AGAIN = 8
+#: Its answers may differ from those before by this much, absolutely or relatively.
+TOLERANCE = 1e-3
+#: Microseconds of a day: dates are numbers of days.
+DAY = 86_400e6
+#: Larger logarithms of the evidence count as this, so that the evidence is finite.
+LARGEST_LOG = 690.0
+
+
+class ColumnSchema(NamedTuple):
+    """The name of a column, and what it holds: numbers, booleans, text, dates, …"""
+
+    name: str
+    kind: str
+
+    @classmethod
+    def from_column(cls, column: Column) -> ColumnSchema:
+        return cls(column.name, "booleans" if column.boolean else column.kind)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What all batches of a stream have in common."""
+
+    x: list[ColumnSchema]
+    y: list[ColumnSchema]
+    #: The library of the frame x, or "array".
+    form: str
+    #: Whether x, and y, are arrays of one dimension.
+    flat_x: bool
+    flat_y: bool
+    #: The kinds of bets on a discrete y, and the names of the predictions; known from the
+    #: law.
+    kinds: tuple[str, ...] = ()
+    predicted: tuple[str, ...] = ()
+
+    @classmethod
+    def from_sample(cls, sample: Sample) -> Schema:
+        frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
+        library = type(sample.x_given).__module__.partition(".")[0]
+        return cls(
+            x=[ColumnSchema.from_column(column) for column in sample.x_columns],
+            y=[ColumnSchema.from_column(column) for column in sample.y_columns],
+            form=library if frame else "array",
+            flat_x=not frame and sample.x_given.ndim == 1,
+            flat_y=sample.y_given.ndim == 1,
+        )
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Schema:
+        return cls(
+            x=[ColumnSchema(*column) for column in state["x"]],
+            y=[ColumnSchema(*column) for column in state["y"]],
+            form=state["form"],
+            flat_x=state["flat_x"],
+            flat_y=state["flat_y"],
+            kinds=tuple(state["kinds"]),
+            predicted=tuple(state["predicted"]),
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "x": [list(column) for column in self.x],
+            "y": [list(column) for column in self.y],
+            "form": self.form,
+            "flat_x": self.flat_x,
+            "flat_y": self.flat_y,
+            "kinds": list(self.kinds),
+            "predicted": list(self.predicted),
+        }
+
+    def check_same(self, before: Schema) -> None:
+        """Refuse a batch that has other columns than those before."""
+        _check_same_columns("x", self.x, before.x)
+        _check_same_columns("y", self.y, before.y)
+
+
+def _check_same_columns(
+    what: str, columns: list[ColumnSchema], before: list[ColumnSchema]
+) -> None:
+    names = ", ".join(repr(column.name) for column in columns)
+    names_before = ", ".join(repr(column.name) for column in before)
+    if names != names_before:
+        raise InputError(f"{what} has the columns {names}, and before {names_before}.")
+    for (name, kind), (_, kind_before) in zip(columns, before, strict=True):
+        numeric = {kind, kind_before} == {"numbers", "booleans"}
+        if kind != kind_before and not numeric:
+            raise InputError(
+                f"{what} column {name!r} holds {kind}, and before {kind_before}."
+            )
+
+
+class RowMemory:
+    """The latest rows of a stream, by column.
+
+    The columns are what bets need (``z``, ``tilts``, ``predicted``), ``y``, and the columns
+    of x by number, ``x0``, ``x1``, …
+    """
+
+    def __init__(self, empty: dict[str, AnyArray]) -> None:
+        self._columns = empty
+        #: Batches that have not been joined with the columns: joining each would be slow.
+        self._batches: list[dict[str, AnyArray]] = []
+        width = sum(math.prod(array.shape[1:]) for array in empty.values())
+        #: How many rows are kept.
+        self.capacity = int(np.clip(MOST_NUMBERS // width, 2 * LONGEST_STEP, MOST_ROWS))
+
+    @classmethod
+    def for_rows(cls, schema: Schema, rows: MonitoredRows) -> RowMemory:
+        """Make a memory for rows like these, without any."""
+        columns: dict[str, AnyArray] = {
+            "z": rows.z[:0],
+            "tilts": rows.tilts[:0],
+            "predicted": rows.predicted[:0],
+            "y": np.empty((0, len(schema.y)), dtype=_dtype_of(schema.y[0])),
+        }
+        for i, column in enumerate(schema.x):
+            columns[f"x{i}"] = np.empty(0, dtype=_dtype_of(column))
+        return cls(columns)
+
+    def append(self, sample: Sample, rows: MonitoredRows) -> None:
+        """Add a batch."""
+        batch: dict[str, AnyArray] = {
+            "z": rows.z,
+            "tilts": rows.tilts,
+            "predicted": rows.predicted,
+            "y": sample.y,
+        }
+        if self._columns["y"].dtype == object:
+            batch["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1)
+        for i, column in enumerate(sample.x_columns):
+            values = sample.x[:, i]
+            if column.levels is not None:
+                values = np.array(column.levels, dtype=object)[values.astype(int)]
+            batch[f"x{i}"] = values
+        self._batches.append(batch)
+
+    @property
+    def columns(self) -> dict[str, AnyArray]:
+        """All rows that are held, also those beyond the capacity that came last."""
+        if self._batches:
+            for name, column in self._columns.items():
+                new = [batch[name] for batch in self._batches]
+                self._columns[name] = np.concatenate([column, *new])
+            self._batches = []
+        return self._columns
+
+    def forget_old_rows(self) -> None:
+        self._columns = self.latest()
+
+    def latest(self) -> dict[str, AnyArray]:
+        """Return the latest rows, as many as the capacity."""
+        return {name: column[-self.capacity :] for name, column in self.columns.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take the rows of a state."""
+        for name, column in self._columns.items():
+            self._columns[name] = np.array(state[name], dtype=column.dtype)
+
+
+def _dtype_of(column: ColumnSchema) -> type:
+    return object if column.kind == "text" else float
 
 
 class Monitor(Shown):
     """A model in use, and the evidence against it so far; `monitor` makes one.
+
+    Under a correct model, the evidence reaches 1/alpha with probability at most alpha.
 
     `beside` are columns of x that only the model reads, those of its predictions unless
     given; `frame` makes a frame of columns by name, known from the first batch otherwise.
@@ -62,23 +225,28 @@ class Monitor(Shown):
         beside: Sequence[str] | None = None,
         frame: Any = None,
     ) -> None:
-        self.model, self.alpha, self.run_length = as_model(model), alpha, run_length
-        #: How many rows were seen.
+        self.model = as_model(model)
+        self.alpha = alpha
+        self.run_length = run_length
+        #: How many rows there have been.
         self.rows = 0
-        self._seed, self._frame = seed, frame
-        named = self.model.names if isinstance(self.model, Columns) else ()
-        self._beside = named if beside is None else tuple(beside)
-        self._schema: dict[str, Any] = {}
-        #: Columns of the latest rows, what bets need, y and x by number, at most so many;
-        #: batches since.
-        self._kept: dict[str, AnyArray] = {}
-        self._capacity, self._batches = 0, list[dict[str, AnyArray]]()
-        #: A row of an array of zeros, where rows are of such arrays.
-        self._zeros: Sample | None = None
+        self._seed = seed
+        self._frame = frame
+        #: Columns of x that rows are not grouped by.
+        self._beside: tuple[str, ...] = ()
+        if beside is not None:
+            self._beside = tuple(beside)
+        elif isinstance(self.model, Columns):
+            self._beside = self.model.names
+        #: What is known from the first batch on.
+        self._schema: Schema | None = None
+        self._memory: RowMemory | None = None
         self._evidence: RunningEvidence | None = None
+        #: A row of zeros, where x is an array of numbers; other rows are read like it.
+        self._zeros: Sample | None = None
 
     @property
-    def _alarm(self) -> dict[str, Any] | None:
+    def _alarm(self) -> Alarm | None:
         return self._evidence.alarm if self._evidence else None
 
     @property
@@ -88,13 +256,17 @@ class Monitor(Shown):
 
     @property
     def evidence(self) -> float:
-        """The evidence against the model, an e-value; up to 31 of the latest rows are not yet in it."""
-        return math.exp(min(self._evidence.log, 690.0)) if self._evidence else 1.0
+        """The evidence, an e-value; up to 31 of the latest rows are not yet in it."""
+        return math.exp(min(self._evidence.log, LARGEST_LOG)) if self._evidence else 1.0
 
     @property
     def changes(self) -> tuple[dict[str, int], ...]:
-        """The changes noticed: after how many ``rows``, and ``since`` about which, counted from 0."""
-        return tuple(map(dict, self._evidence.changes)) if self._evidence else ()
+        """The changes: noticed after how many ``rows``, and ``since`` about which row.
+
+        Rows are counted from 0.
+        """
+        changes = self._evidence.changes if self._evidence else []
+        return tuple(change._asdict() for change in changes)
 
     @property
     def changed(self) -> bool:
@@ -103,92 +275,123 @@ class Monitor(Shown):
 
     @property
     def since(self) -> int | None:
-        """About which row it began, counted from 0: what the alarm is about, else the last change."""
-        latest = self._alarm or (self.changes[-1] if self.changes else None)
-        return None if latest is None else int(latest["since"])
+        """About which row the misfit of the alarm began, else the last change.
+
+        Rows are counted from 0.
+        """
+        if self._alarm is not None:
+            return int(self._alarm.since)
+        return int(self.changes[-1]["since"]) if self.changes else None
 
     @property
     def words(self) -> str:
         """All this in a few sentences."""
-        weighed = self._evidence.done if self._evidence else 0
-        of = "" if weighed == self.rows else f" from the first {weighed:,}"
-        told = (
-            f"{self.rows:,} rows, evidence {self.evidence:.3g}{of} (alarm at"
+        done = self._evidence.done if self._evidence else 0
+        first = "" if done == self.rows else f" from the first {done:,}"
+        sentences = [
+            f"{self.rows:,} rows, evidence {self.evidence:.3g}{first} (alarm at"
             f" {1 / self.alpha:g})."
-        )
+        ]
         alarm = self._alarm
-        if self._evidence and alarm:
-            predicted = self._schema["predicted"][: self._evidence.predicted]
-            along = [
-                "",
-                *(f" along {name}" for name in (*predicted, *map(repr, self._looked))),
-            ]
-            told += (
-                f" ALARM after {alarm['rows']:,} rows: the model is wrong since about row "
-                f"{alarm['since']:,}, most of all in {alarm['how']}{along[alarm['group']]}."
+        if alarm is not None:
+            sentences.append(
+                f"ALARM after {alarm.rows:,} rows: the model is wrong since about row"
+                f" {alarm.since:,}, most of all in {alarm.how}"
+                f"{self._grouping_words(alarm.group)}."
             )
-        for at in self.changes[-1:]:
-            told += (
-                f" Changed since about row {at['since']:,}, noticed after {at['rows']:,}"
-                " rows."
+        if self.changes:
+            change = self.changes[-1]
+            sentences.append(
+                f"Changed since about row {change['since']:,}, noticed after"
+                f" {change['rows']:,} rows."
             )
-        return told
+        return " ".join(sentences)
+
+    def _grouping_words(self, group: int) -> str:
+        """Return the words for a grouping of rows; nothing for all rows together."""
+        assert self._schema is not None
+        assert self._evidence is not None
+        if group == 0:
+            return ""
+        predicted = self._schema.predicted[: self._evidence.predicted]
+        names = [*predicted, *(repr(name) for name in self._grouped_by)]
+        return f" along {names[group - 1]}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row an event, the alarm and each change: after how many rows, since about which."""
-        events = [("alarm", self._alarm)] if self._alarm else []
-        events += [("change", change) for change in self.changes]
-        return [
-            {"event": name, "rows": at["rows"], "since": at["since"]} for name, at in events
-        ]
+        """Return one row an event: the alarm and each change."""
+        events: list[dict[str, Any]] = []
+        if self._alarm is not None:
+            alarm = self._alarm
+            events.append({"event": "alarm", "rows": alarm.rows, "since": alarm.since})
+        for change in self.changes:
+            events.append({"event": "change", **change})
+        return events
 
     def __repr__(self) -> str:
         return f"Monitor({self.words})"
 
     def update(self, x: Any, y: Any) -> Monitor:
-        """Add a batch of rows, or one row with a y that is a number or a label; return the monitor.
+        """Add a batch of rows, or one row with a y that is a number or a label.
 
         How rows are cut into batches changes nothing. A batch that is refused leaves no
         trace.
+
+        Returns
+        -------
+        Monitor
+            This monitor.
         """
         sample = None if self._zeros is None else _row_like(self._zeros, x, y)
-        seen = None if sample is None else glance(self.model, sample)
+        rows = None if sample is None else one_normal_row(self.model, sample)
         if sample is None:
-            if np.ndim(y) == 0:
-                y = [y]
-                x = x if is_frame(x) else np.array([x])
-            if len(y) == 0:
-                raise ShapeError(
-                    "The batch is empty. Pass a row or more; without new rows do not call."
-                )
-            sample = _sample(x, y)
-            self._compare(sample)
-        if seen is None:
-            rows = np.arange(self.rows, self.rows + sample.n)
-            seen = look_at(self._law(sample, rows), sample, rows, self._seed)
-            said = {"kinds": list(seen.kinds), "predicted": list(seen.names)}
-            if not self.rows:
-                self._begin({**_schema_of(sample), **said}, seen)
-            elif any(now != self._schema[key] for key, now in said.items()):
-                raise InputError(
-                    "The model says something of another kind than of the rows before."
-                )
+            sample = self._read_batch(x, y)
+        if rows is None:
+            rows = self._compare_with_law(sample)
         if is_frame(sample.x_given):
             self._frame = type(sample.x_given)
-        self._add(sample, seen)
+        self._add(sample, rows)
         return self
 
+    def _read_batch(self, x: Any, y: Any) -> Sample:
+        """Read a batch, and refuse one that does not go on with those before."""
+        if np.ndim(y) == 0:
+            y = [y]
+            x = x if is_frame(x) else np.array([x])
+        if len(y) == 0:
+            raise ShapeError(
+                "The batch is empty. Pass a row or more; without new rows do not call."
+            )
+        sample = _sample(x, y)
+        self._check_columns(sample)
+        return sample
+
+    def _compare_with_law(self, sample: Sample) -> MonitoredRows:
+        """Compare new rows with their law, and begin with the first of all."""
+        numbers = np.arange(self.rows, self.rows + sample.n)
+        rows = monitored_rows(self._law(sample, numbers), sample, numbers, self._seed)
+        if self._schema is None:
+            schema = Schema.from_sample(sample)
+            self._begin(replace(schema, kinds=rows.kinds, predicted=rows.names), rows)
+        elif (rows.kinds, rows.names) != (self._schema.kinds, self._schema.predicted):
+            raise InputError(
+                "The model says something of another kind than of the rows before."
+            )
+        return rows
+
     def check(self, **options: Any) -> Check:
-        """Check the latest rows since `since` (or all) that are in memory; options as in `check`."""
-        if not self.rows:
+        """Check the rows in memory, those since `since` if it is known.
+
+        The options are those of `check`.
+        """
+        if self._schema is None or self._memory is None:
             raise InputError("There are no rows to check: update(x, y) comes first.")
-        first = self.rows - min(len(self._held()["z"]), self._capacity)
-        places = np.arange(max(self.since or 0, first), self.rows)
-        law, sample = self._again(places)
-        names = [name for name, _ in self._schema["x"]]
-        x = self._x_of(
-            places, [name for name in names if name not in self._beside] or names
-        )
+        in_memory = min(len(self._memory.columns["z"]), self._memory.capacity)
+        first = max(self.since or 0, self.rows - in_memory)
+        numbers = np.arange(first, self.rows)
+        law, sample = self._read_again(numbers)
+        names = [column.name for column in self._schema.x]
+        shown = [name for name in names if name not in self._beside]
+        x = self._x_of(numbers, shown or names)
         return check(law, x, sample.y_given, **{"rng": self._seed, **options})
 
     @property
@@ -197,64 +400,57 @@ class Monitor(Shown):
 
         ``monitor(model, state=state)`` goes on from there as if nothing had happened.
         """
-        plain = {
+        state = {
             "condgof_monitor": VERSION,
             "alpha": self.alpha,
             "run_length": self.run_length,
+            "seed": self._seed,
+            "rows": self.rows,
         }
-        plain |= {"seed": self._seed, "rows": self.rows}
-        if self._evidence is None:
-            return plain
-        kept = {
-            name: values[-self._capacity :].tolist()
-            for name, values in self._held().items()
-        }
+        if self._schema is None or self._evidence is None or self._memory is None:
+            return state
+        latest = self._memory.latest()
         return {
-            **plain,
-            "said": dict(self._schema),
-            "evidence": self._evidence.plain(),
-            "kept": kept,
+            **state,
+            "said": self._schema.to_state(),
+            "evidence": self._evidence.to_state(),
+            "kept": {name: column.tolist() for name, column in latest.items()},
         }
 
     @property
-    def _looked(self) -> dict[str, str]:
+    def _grouped_by(self) -> dict[str, str]:
         """The columns of x that rows are grouped by, and their names in memory."""
-        all_x = enumerate(name for name, _ in self._schema["x"])
-        named = [(name, f"x{i}") for i, name in all_x if name not in self._beside]
-        return dict(named if self._evidence is None else named[: self._evidence.columns])
+        assert self._schema is not None
+        columns = {
+            column.name: f"x{i}"
+            for i, column in enumerate(self._schema.x)
+            if column.name not in self._beside
+        }
+        if self._evidence is None:
+            return columns
+        return dict(list(columns.items())[: self._evidence.columns])
 
-    def _compare(self, sample: Sample) -> None:
+    def _check_columns(self, sample: Sample) -> None:
         """Refuse a batch that lacks predictions, or has other columns than those before."""
-        schema = _schema_of(sample)
-        names = [name for name, _ in schema["x"]]
+        schema = Schema.from_sample(sample)
+        names = [column.name for column in schema.x]
         lacking = [name for name in self._beside if name not in names]
         if lacking:
             raise InputError(
                 f"x has no column {lacking[0]!r}, where the model's predictions should be."
             )
-        for what in ("x", "y") if self._schema else ():
-            now, before = (
-                ", ".join(repr(n) for n, _ in s[what]) for s in (schema, self._schema)
-            )
-            if now != before:
-                raise InputError(f"{what} has the columns {now}, and before {before}.")
-            for (name, kind), (_, old) in zip(
-                schema[what], self._schema[what], strict=True
-            ):
-                if kind != old and {kind, old} != {"numbers", "booleans"}:
-                    raise InputError(
-                        f"{what} column {name!r} holds {kind}, and before {old}."
-                    )
+        if self._schema is not None:
+            schema.check_same(self._schema)
 
     def _law(self, sample: Sample, rows: IntArray) -> Law:
+        """Return the law of a sample whose rows have these numbers in the stream."""
         if isinstance(self.model, Columns):
             table = {
                 column.name: sample.x[:, i] for i, column in enumerate(sample.x_columns)
             }
             law = self.model.bind(table, rows, sample.x_given)
-            return (
-                law(n=sample.n) if law.rows is None else law
-            )  # of one row all may be numbers
+            # All parameters of one row may be numbers, without a number of rows.
+            return law(n=sample.n) if law.rows is None else law
         if self.model.rows is not None:
             if rows[-1] >= self.model.rows:
                 raise ShapeError(
@@ -264,184 +460,186 @@ class Monitor(Shown):
                 )
             return law_of(self.model.take(rows), sample)
         law = law_of(self.model, sample)
-        # Ties are broken by random numbers that belong to the rows, however they come in
-        # batches.
+        # Ties are broken by random numbers that belong to the rows, not to the batches.
         return replace(law, ids=rows) if hasattr(law, "ids") else law  # type: ignore[type-var]
 
-    def _begin(self, schema: dict[str, Any], seen: Seen) -> RunningEvidence:
-        """Make room, now that it is known what rows hold."""
+    def _begin(self, schema: Schema, rows: MonitoredRows) -> None:
+        """Make the evidence and the memory, for rows like these."""
         self._schema = schema
-        settings = self.alpha, self.run_length, self._seed
-        self._evidence = RunningEvidence(seen, len(self._looked), *settings)
-        dtypes = [
-            object if kind == "text" else float
-            for _, kind in (*schema["x"], schema["y"][0])
-        ]
-        kept = {name: getattr(seen, name)[:0] for name in BET_ON}
-        kept["y"] = np.empty((0, len(schema["y"])), dtype=dtypes[-1])
-        self._kept = kept | {
-            f"x{i}": np.empty(0, dtype=dtype) for i, dtype in enumerate(dtypes[:-1])
-        }
-        width = sum(math.prod(array.shape[1:]) for array in self._kept.values())
-        self._capacity = int(np.clip(NUMBERS // width, 2 * LONGEST, MOST_ROWS))
+        self._evidence = RunningEvidence(
+            rows,
+            columns=len(self._grouped_by),
+            alpha=self.alpha,
+            run_length=self.run_length,
+            seed=self._seed,
+        )
+        self._memory = RowMemory.for_rows(schema, rows)
         with suppress(InputError):
-            zeros = _sample(np.zeros((1, len(schema["x"]))), np.zeros(1))
-            self._compare(zeros)
+            zeros = _sample(np.zeros((1, len(schema.x))), np.zeros(1))
+            self._check_columns(zeros)
             self._zeros = zeros
-        return self._evidence
 
-    def _add(self, sample: Sample, seen: Seen) -> None:
+    def _add(self, sample: Sample, rows: MonitoredRows) -> None:
+        """Add rows to the memory, and to the evidence when there are enough."""
         evidence = self._evidence
+        memory = self._memory
         assert evidence is not None
-        new = {"z": seen.z, "tilts": seen.tilts, "predicted": seen.predicted, "y": sample.y}
-        if self._kept["y"].dtype == object:
-            new["y"] = np.array(sample.y_given, dtype=object).reshape(-1, 1)
-        for i, column in enumerate(sample.x_columns):
-            values = sample.x[:, i]
-            if column.levels is not None:
-                values = np.array(column.levels, dtype=object)[values.astype(int)]
-            new[f"x{i}"] = values
-        self._batches.append(new)
+        assert memory is not None
+        memory.append(sample, rows)
         self.rows += sample.n
-        if self.rows >= evidence.next_end:
-            held = self._held()
-            columns = [*held["predicted"].T[: evidence.predicted]]
-            columns += [held[name] for name in self._looked.values()]
-            rows = KeptRows(self.rows - len(held["z"]), held["z"], held["tilts"], columns)
-            evidence.add(rows, self._capacity)
-            self._kept = {name: values[-self._capacity :] for name, values in held.items()}
-
-    def _held(self) -> dict[str, AnyArray]:
-        """Put the latest rows and the batches since together."""
-        if self._batches:
-            for name, old in self._kept.items():
-                self._kept[name] = np.concatenate(
-                    [old, *(new[name] for new in self._batches)]
-                )
-            self._batches = []
-        return self._kept
+        if self.rows < evidence.next_end:
+            return
+        held = memory.columns
+        groupings = [
+            *held["predicted"].T[: evidence.predicted],
+            *(held[name] for name in self._grouped_by.values()),
+        ]
+        first = self.rows - len(held["z"])
+        kept = KeptRows(first, held["z"], held["tilts"], groupings)
+        evidence.add(kept, memory.capacity)
+        memory.forget_old_rows()
 
     def restore(self, state: Any) -> Monitor:
-        """Take over a state, and refuse one that is not of this model: it must say the same of rows."""
+        """Go on from a state, and refuse one that is not of this model.
+
+        The model must predict the latest rows as it did before.
+        """
         if not isinstance(state, Mapping) or state.get("condgof_monitor") != VERSION:
             raise InputError(
                 "state is not that of a monitor of this version: pass monitor.state."
             )
-        for name in ("alpha", "run_length"):
-            new, old = getattr(self, name), state.get(name)
-            if new != old:
-                told = (
-                    f"The state is of a monitor with {name}={old!r}, and this one has"
-                    f" {new!r}."
-                )
-                raise InputError(f"{told} Pass the same, or begin anew without a state.")
+        self._check_same_option("alpha", self.alpha, state)
+        self._check_same_option("run_length", self.run_length, state)
         try:
-            self.rows, self._seed = int(state["rows"]), int(state["seed"])
-            if not self.rows:
+            self.rows = int(state["rows"])
+            self._seed = int(state["seed"])
+            if self.rows == 0:
                 return self
-            kept, schema = state["kept"], dict(state["said"])
-            arrays = {name: np.array(kept[name], dtype=float) for name in BET_ON}
-            self._begin(schema, Seen(tuple(schema["kinds"]), (), **arrays)).restore(
-                state["evidence"]
-            )
-            self._kept = {
-                name: np.array(kept[name], dtype=a.dtype) for name, a in self._kept.items()
-            }
+            self._restore_rows(state)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(
                 f"The state is damaged ({type(error).__name__}: {error})."
             ) from error
-        n = len(self._kept["z"])
-        some = np.arange(max(n - ASKED, 0), n) + self.rows - n
-        why = "says otherwise of the latest rows"
-        try:
-            seen = look_at(*self._again(some), some, self._seed)
-            both = [
-                (getattr(seen, name), self._kept[name][-ASKED:]) for name in ("z", "tilts")
-            ]
-            same = all(
-                a.shape == b.shape and np.allclose(a, b, APART, APART) for a, b in both
-            )
-        except (
-            Exception
-        ) as error:  # whatever a model raises that gets columns it does not know
-            same, why = (
-                False,
-                f"cannot be asked of its rows ({type(error).__name__}: {error})",
-            )
-        if not same:
-            told = f"The state is of another model or of other columns: this model {why}."
-            raise InputError(f"{told} Pass the same, or begin anew without a state.")
+        self._check_same_model()
         return self
 
-    def _again(self, rows: IntArray) -> tuple[Law, Sample]:
-        """Return the law of rows that are in memory, by their numbers, and them."""
-        y = self._held()["y"][rows - self.rows]
-        y = y.astype(str) if y.dtype == object else y
-        x = self._x_of(rows, [name for name, _ in self._schema["x"]])
-        sample = _sample(x, y[:, 0] if self._schema["flat_y"] else y)
-        return self._law(sample, rows), sample
-
-    def _x_of(self, rows: IntArray, names: Sequence[str]) -> Any:
-        """Return x of such rows in the form in which it came: an array, or a frame of some columns."""
-        data = {}
-        for i, (name, kind) in enumerate(self._schema["x"]):
-            values = self._held()[f"x{i}"][rows - self.rows]
-            values = (
-                np.rint(values * 86_400e6).astype("M8[us]") if kind == "dates" else values
+    def _check_same_option(self, name: str, value: float, state: Mapping[str, Any]) -> None:
+        before = state.get(name)
+        if value != before:
+            raise InputError(
+                f"The state is of a monitor with {name}={before!r}, and this one has"
+                f" {value!r}. Pass the same, or begin anew without a state."
             )
-            if name in names:
-                data[name] = values.astype(bool) if kind == "booleans" else values
-        if self._schema["form"] == "array":
+
+    def _restore_rows(self, state: Mapping[str, Any]) -> None:
+        """Take over the evidence and the rows of a state."""
+        kept = state["kept"]
+        schema = Schema.from_state(state["said"])
+        rows = MonitoredRows(
+            kinds=schema.kinds,
+            names=schema.predicted,
+            z=np.array(kept["z"], dtype=float),
+            tilts=np.array(kept["tilts"], dtype=float),
+            predicted=np.array(kept["predicted"], dtype=float),
+        )
+        self._begin(schema, rows)
+        assert self._evidence is not None
+        assert self._memory is not None
+        self._evidence.restore(state["evidence"])
+        self._memory.restore(kept)
+
+    def _check_same_model(self) -> None:
+        """Refuse a state if the model predicts its latest rows otherwise."""
+        assert self._memory is not None
+        n = len(self._memory.columns["z"])
+        numbers = np.arange(max(n - ROWS_ASKED_AGAIN, 0), n) + self.rows - n
+        why = "says otherwise of the latest rows"
+        try:
+            law, sample = self._read_again(numbers)
+            rows = monitored_rows(law, sample, numbers, self._seed)
+            same = self._is_as_before("z", rows.z) and self._is_as_before(
+                "tilts", rows.tilts
+            )
+        except Exception as error:  # a model that gets unknown columns may raise anything
+            same = False
+            why = f"cannot be asked of its rows ({type(error).__name__}: {error})"
+        if not same:
+            raise InputError(
+                f"The state is of another model or of other columns: this model {why}."
+                " Pass the same, or begin anew without a state."
+            )
+
+    def _is_as_before(self, name: str, values: AnyArray) -> bool:
+        assert self._memory is not None
+        before = self._memory.columns[name][-ROWS_ASKED_AGAIN:]
+        return values.shape == before.shape and np.allclose(
+            values, before, rtol=TOLERANCE, atol=TOLERANCE
+        )
+
+    def _read_again(self, numbers: IntArray) -> tuple[Law, Sample]:
+        """Return the law and the sample of rows in memory, by their numbers."""
+        assert self._schema is not None
+        assert self._memory is not None
+        y = self._memory.columns["y"][numbers - self.rows]
+        if y.dtype == object:
+            y = y.astype(str)
+        x = self._x_of(numbers, [column.name for column in self._schema.x])
+        sample = _sample(x, y[:, 0] if self._schema.flat_y else y)
+        return self._law(sample, numbers), sample
+
+    def _x_of(self, numbers: IntArray, names: Sequence[str]) -> Any:
+        """Return x of rows in memory in the form in which it came.
+
+        That is an array, or a frame of the columns `names`.
+        """
+        assert self._schema is not None
+        assert self._memory is not None
+        data = {}
+        for i, (name, kind) in enumerate(self._schema.x):
+            if name not in names:
+                continue
+            values = self._memory.columns[f"x{i}"][numbers - self.rows]
+            if kind == "dates":
+                values = np.rint(values * DAY).astype("M8[us]")
+            data[name] = values.astype(bool) if kind == "booleans" else values
+        if self._schema.form == "array":
             x = np.column_stack(list(data.values()))
-            return x[:, 0] if self._schema["flat_x"] else x
+            return x[:, 0] if self._schema.flat_x else x
         if self._frame is None:
-            library = "polars" if self._schema["form"] == "polars" else "pandas"
-            self._frame = require(
-                library, "frames", "Going on with rows of a frame"
-            ).DataFrame
+            library = "polars" if self._schema.form == "polars" else "pandas"
+            package = require(library, "frames", "Going on with rows of a frame")
+            self._frame = package.DataFrame
         return self._frame(data)
-
-
-def _schema_of(sample: Sample) -> dict[str, Any]:
-    """Return what columns are called and hold, and their form."""
-    frame = is_frame(sample.x_given) or hasattr(sample.x_given, "to_frame")
-    schema: dict[str, Any] = {
-        name: [[c.name, "booleans" if c.boolean else c.kind] for c in columns]
-        for name, columns in (("x", sample.x_columns), ("y", sample.y_columns))
-    }
-    schema["form"] = type(sample.x_given).__module__.partition(".")[0] if frame else "array"
-    schema["flat_x"] = not frame and sample.x_given.ndim == 1
-    schema["flat_y"] = sample.y_given.ndim == 1
-    return schema
 
 
 def _sample(x: TableLike, y: TableLike) -> Sample:
     """Read a batch, of as few rows as there are."""
-    given, values, columns = reading.read(x, "x")
+    x_array, values, columns = reading.read(x, "x")
     table = reading.read_y(y)
     reading.check_rows(x, y, len(values), len(table.values))
     table.check_complete(reading.DROP)
-    return Sample(values, table.values, given, table.plain(), columns, table.columns)
+    return Sample(values, table.values, x_array, table.plain(), columns, table.columns)
 
 
 def _row_like(zeros: Sample, x: TableLike, y: TableLike) -> Sample | None:
-    """Read one row of finite numbers, alone or in arrays, the short way; None for anything else."""
+    """Read one row of finite numbers quickly; None for anything else."""
     if isinstance(y, float) and (isinstance(x, float) or type(x) is np.ndarray):
-        given, observed = np.array([x]), np.array([y])
+        x_row = np.array([x])
+        y_row = np.array([y])
     elif type(x) is type(y) is np.ndarray and y.shape == (1,):
-        given, observed = x.copy(), y.copy()
+        x_row = x.copy()
+        y_row = y.copy()
     else:
         return None
-    if not given.dtype == observed.dtype == np.float64 or len(given) != 1 or given.ndim > 2:
+    if not x_row.dtype == y_row.dtype == np.float64 or len(x_row) != 1 or x_row.ndim > 2:
         return None
-    values = given.reshape(1, -1).copy()
-    if values.shape != zeros.x.shape or not (
-        math.isfinite(observed[0]) and np.isfinite(values).all()
-    ):
+    values = x_row.reshape(1, -1).copy()
+    if values.shape != zeros.x.shape:
+        return None
+    if not (math.isfinite(y_row[0]) and np.isfinite(values).all()):
         return None
     return Sample(
-        values, observed[:, None].copy(), given, observed, zeros.x_columns, zeros.y_columns
+        values, y_row[:, None].copy(), x_row, y_row, zeros.x_columns, zeros.y_columns
     )
 
 
@@ -453,10 +651,10 @@ def monitor(
     rng: RngLike = None,
     state: Mapping[str, Any] | None = None,
 ) -> Monitor:
-    """Watch a model in use: rows come one by one or in batches, and the answer is valid at any time.
+    """Watch a model in use, row by row or in batches; the answer is valid at any time.
 
     - *Is it wrong?* The evidence is an e-value: wealth of 1 that is bet against the model.
-      If the model is true, it ever reaches 1/alpha with probability at most alpha, however
+      Under a correct model, it reaches 1/alpha with probability at most alpha, however
       long one watches. Bets are on shift, spread and shape of the normal scores z, or of a
       discrete y on its probabilities: of all rows, and by quantiles or levels of each
       column of x and of the predictions; from the first row on, and once more every 64
@@ -506,9 +704,12 @@ def monitor(
     >>> again.evidence == m.evidence
     True
     """
-    alpha, longest = check_alpha(alpha), "a number between 1 and inf"
+    alpha = check_alpha(alpha)
     run_length = check_number(
-        run_length, "run_length", longest, lambda rows: 1 < rows < math.inf
+        run_length,
+        "run_length",
+        "a number between 1 and inf",
+        lambda rows: 1 < rows < math.inf,
     )
-    made = Monitor(model, alpha, run_length, Seed.of(rng).value)
-    return made if state is None else made.restore(state)
+    started = Monitor(model, alpha, run_length, Seed.of(rng).value)
+    return started if state is None else started.restore(state)

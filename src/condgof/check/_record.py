@@ -11,8 +11,8 @@ from condgof.errors import check_choice
 from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
-    from condgof.check._looked import Looked
     from condgof.check._repair import Base, Repair
+    from condgof.check.kinds import CheckedRows
     from condgof.sample import RngLike
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
@@ -54,11 +54,33 @@ class Finding(Record):
     #: Its interval: of a slice simultaneous over the whole search, so that it holds for
     #: what was found.
     interval: tuple[float, float]
-    #: What the model says; both in words; the class, the interval or the quantile that it
-    #: is about.
-    expected: float
-    words: str
-    label: str = ""
+    expected: float  #: What the model predicts.
+    label: str = ""  #: The class, the interval or the quantile that it is about.
+    #: Which number of this kind it is: a key of `condgof.check._words.SENTENCES`.
+    quantity: str = ""
+    #: What else its sentence says: counts, rows, whether y has several columns.
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the fit of a model on these rows sets the number, so that it has no interval.
+    set_by_fit: bool = False
+
+    @property
+    def words(self) -> str:
+        """The number and what the model predicts, in words."""
+        from condgof.check._words import words_of
+
+        return words_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "estimate": plain(self.estimate),
+            "interval": plain(self.interval),
+            "expected": plain(self.expected),
+            "words": self.words,
+            "label": self.label,
+        }
 
     @property
     def about(self) -> tuple[str, str, str]:
@@ -72,8 +94,17 @@ class Finding(Record):
 
     def record(self) -> dict[str, Any]:
         """Return it as a row of a table, the ends of the interval apart."""
-        numbers = (self.estimate, *self.interval, self.expected, self.words)
-        return dict(zip(COLUMNS, (*self.about, *numbers), strict=True))
+        low, high = self.interval
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "label": self.label,
+            "estimate": self.estimate,
+            "low": low,
+            "high": high,
+            "expected": self.expected,
+            "words": self.words,
+        }
 
 
 @dataclass(frozen=True)
@@ -96,7 +127,8 @@ class Slice(Shown, Record):
     >>> import numpy as np, condgof as cg
     >>> x, noise = np.random.default_rng(0).uniform(-4, 4, (2, 400))
     >>> report = cg.check((x, np.ones(400)), x, x + noise * (x > 3), rng=1)
-    >>> all((report.frame().query(one.query).index == one.rows).all() for one in report.slices)
+    >>> frame = report.frame()
+    >>> all((frame.query(one.query).index == one.rows).all() for one in report.slices)
     True
     """
 
@@ -148,7 +180,7 @@ class Slice(Shown, Record):
         return {**fields, "n": self.n, "kind": self.kind, "message": self.message}
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row a finding: where, how many rows, what was found, and the p-value."""
+        """Return one row a finding: where, how many rows, its numbers, and the p-value."""
         where = {"where": self.words, "n": self.n, "pvalue": self.pvalue}
         return [{**where, **finding.record()} for finding in self.findings]
 
@@ -168,7 +200,7 @@ class Effect(Record):
 
 @dataclass(frozen=True)
 class Power(Record):
-    """What could have been found: the smallest misfit that is found with probability `power`."""
+    """The smallest misfit that would have been found with probability `power`."""
 
     #: In the unit of `Effect`, and data that spread this many times as much as the model
     #: says, or None.
@@ -195,7 +227,7 @@ class Tolerance(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check(Shown, Record):
-    """A check of a model, from `check`: whether it fits, how and where it does not, and how much.
+    """A check of a model, from `check`: whether it fits, and how, where and how much not.
 
     Examples
     --------
@@ -220,7 +252,7 @@ class Check(Shown, Record):
     #: The level of all of it; the rows that were looked at; what was searched, versions,
     #: notes.
     alpha: float
-    looked: Looked
+    checked: CheckedRows
     details: Mapping[str, Any] = field(default_factory=dict)
     #: What it was of, for `repair`; it is not stored with the report.
     base: Base | None = None
@@ -234,7 +266,7 @@ class Check(Shown, Record):
         return self.result.pvalue
 
     def reject(self, alpha: float | None = None) -> bool:
-        """Whether the verdict rejects the model, at the level of the check unless another is given."""
+        """Whether the verdict rejects the model, at the level of the check or another."""
         return self.result.reject(self.alpha if alpha is None else alpha)
 
     @property
@@ -244,7 +276,7 @@ class Check(Shown, Record):
 
     @property
     def subject(self) -> str:
-        """What the verdict is about: "the model", or of `composite` the family it is fitted from."""
+        """What the verdict is about: "the model", or the family that it is fitted from."""
         return (
             "the family of the fitted model"
             if "fitted" in self.result.details
@@ -259,12 +291,12 @@ class Check(Shown, Record):
     @property
     def x_columns(self) -> tuple[str, ...]:
         """The names of the columns of x."""
-        return tuple(column.name for column in self.looked.x_columns)
+        return tuple(column.name for column in self.checked.x_columns)
 
     @property
     def y_columns(self) -> tuple[str, ...]:
         """The names of the columns of y."""
-        return tuple(column.name for column in self.looked.y_columns)
+        return tuple(column.name for column in self.checked.y_columns)
 
     def slices_by(self, order: str = "certain") -> tuple[Slice, ...]:
         """Return the slices, most certain first or worst first (``order="severity"``)."""
@@ -276,17 +308,45 @@ class Check(Shown, Record):
         )
 
     def frame(self) -> Any:
-        """Return the rows that were looked at as a pandas frame: x, y, what is predicted, and z.
+        """Return the rows that were compared as a frame: x, y, predictions and residuals.
 
-        ``frame().query(s.query)`` has exactly the rows of the slice s; the index is the
-        number of each row in the data. Columns: those of x and y, ``predicted`` and
-        ``predicted_sd`` (of classes the most probable class and its ``confidence``), and of
-        a continuous y ``pit``, the probability integral transform, and ``z``, its normal
-        score.
+        Columns are those of x and y, ``predicted`` and ``predicted_sd`` (of classes the
+        most probable class, in the type of y, and its ``confidence``), and of a continuous
+        y ``pit``, the probability integral transform, and ``z``, its normal score.
+
+        Columns of x and y keep their names. Where one of them is called like a column of
+        condgof, the latter gets the prefix ``condgof_``: ``condgof_z`` beside a ``z`` of
+        the user. Only a name that `DataFrame.query` cannot take, or that x and y both have,
+        is changed (``a`b`` to ``a_b``; y to ``z_2`` where x has a ``z``).
+
+        Returns
+        -------
+        DataFrame of pandas, polars or modin, or Table of pyarrow
+            Of the library that x comes from; if x is no frame, that of y; of pandas for
+            arrays, files and Dask. Rows are in the order of the data, without those that
+            were left out. The index of pandas and modin is the user's, or the number of
+            each row in the data where the user's rows have none.
+
+        Notes
+        -----
+        ``frame().query(part.query)`` has exactly the rows of the slice `part`. Frames of
+        polars and pyarrow have no such method: write
+        ``frame().to_pandas().query(part.query)``. ``part.rows`` are the positions of the
+        same rows in the user's data: ``x.iloc[part.rows]`` of pandas, ``x[part.rows]`` of
+        polars, ``x.take(part.rows)`` of pyarrow.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, condgof as cg
+        >>> noise = np.random.default_rng(0).standard_normal(4)
+        >>> x = pd.DataFrame({"z": [0.0, 1.0, 2.0, 3.0]}, index=["a", "b", "c", "d"])
+        >>> report = cg.check((x["z"], np.ones(4)), x, x["z"] + noise, rng=0)
+        >>> list(report.frame().index), list(report.frame())[-2:]
+        (['a', 'b', 'c', 'd'], ['pit', 'condgof_z'])
         """
-        from condgof.check._looked import frame_of
+        from condgof.check._frame import frame_of
 
-        return frame_of(self.looked)
+        return frame_of(self.checked)
 
     def repair(self, *, rng: RngLike = 0) -> Repair:
         """Learn a correction on these rows, and return the model with it.
@@ -319,10 +379,21 @@ class Check(Shown, Record):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
         names = [
-            field.name for field in fields(self) if field.name not in ("looked", "base")
+            field.name for field in fields(self) if field.name not in ("checked", "base")
         ]
         names += ["rejected", "x_columns", "y_columns"]
-        return {"schema": SCHEMA, **{name: plain(getattr(self, name)) for name in names}}
+        values = {name: plain(getattr(self, name)) for name in names}
+        return {"schema": SCHEMA, **values, "curves": self.curves()}
+
+    def curves(self) -> dict[str, Any]:
+        """Return the numbers behind the report's pictures of all rows, ready for JSON.
+
+        By name: ``"pit"``, ``"reliability"``, ``"classes"``, ``"rootogram"``,
+        ``"coverage"`` or ``"survival"``, whichever the kind of y has.
+        """
+        from condgof.check._curves import curves_of
+
+        return curves_of(self)
 
     def to_html(
         self,
@@ -331,7 +402,7 @@ class Check(Shown, Record):
         command: str | None = None,
         notes: Sequence[str] = (),
     ) -> str:
-        """Write the report: one HTML file below 1 MB that needs no network and no other file.
+        """Write the report: one HTML file below 1 MB that needs no network.
 
         `title` is the heading of the page (what is predicted from what unless given),
         `command` the command that gives the check again, `notes` what else the reader
@@ -355,7 +426,8 @@ class Check(Shown, Record):
         --------
         >>> import numpy as np, condgof as cg
         >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
-        >>> cg.check((x, np.ones(60)), x, x + noise, rng=0).plot("fit", column="x").get_xlabel()
+        >>> report = cg.check((x, np.ones(60)), x, x + noise, rng=0)
+        >>> report.plot("fit", column="x").get_xlabel()
         'x'
         """
         from condgof.report import plot_check
@@ -364,7 +436,7 @@ class Check(Shown, Record):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a finding: of all rows, of each slice and of each group."""
-        whole = {"where": "all rows", "n": self.looked.n, "pvalue": None}
+        whole = {"where": "all rows", "n": self.checked.n, "pvalue": None}
         rows = [{**whole, **finding.record()} for finding in self.overall]
         return rows + [
             row for part in (*self.slices, *self.groups) for row in part.records()

@@ -1,4 +1,4 @@
-"""A repair: a correction learned on the rows of a check, which makes a better model if rows say so.
+"""A repair: a correction that is learned on the rows of a check.
 
 In each row numbers η = B'φ(x) say how the law is changed, η = 0 not at all. B maximises
 Σ ℓ(η; y) − ½ λ |B|², ℓ the gain in log score, in units in which η has information 1 at 0.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, singledispatch
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -16,63 +16,104 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
-from condgof.check._looked import Looked
 from condgof.check._text import listed
+from condgof.check.kinds import CheckedRows, ClassRows
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws import _repaired as maps
-from condgof.laws._as_model import as_model, law_of
-from condgof.laws._counts import Counts
-from condgof.laws._crossfit import join
-from condgof.laws._discrete import Probabilities, normalised
-from condgof.laws._draws import Draws
-from condgof.laws._known import Intervals, Quantiles
-from condgof.laws._law import TINY, Law, Model, ModelLike
-from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods._scored import Scored, predictions
-from condgof.null._paired import Difference
-from condgof.result import Record, Shown, short, sized
-from condgof.sample import Column, RngLike, Sample, Seed, Use, take_rows
-from condgof.sample._values import read_table
+from condgof.laws import (
+    MEASURES,
+    TINY,
+    Law,
+    Model,
+    ModelLike,
+    as_counts,
+    as_model,
+    available_measures,
+    class_probabilities,
+    has_count_cdf,
+    is_known_by_values,
+    join,
+    knots_of,
+    law_of,
+    normalised,
+    predictions,
+    score,
+    single_quantile_level,
+    with_class_probabilities,
+    with_knots,
+)
+from condgof.laws import repairs as maps
+from condgof.null import Difference
+from condgof.residuals import (
+    ClassResiduals,
+    ContinuousResiduals,
+    CountResiduals,
+    Residuals,
+    StatementResiduals,
+)
+from condgof.result import Record, Shown, estimate_text, short
+from condgof.sample import Column, RngLike, Sample, Seed, Use, read_table, take_rows
+from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
     from condgof.check._record import Check
 
-#: Of more rows than this so many are learned from; fewer than that teach nothing.
-MOST_ROWS, LEAST_ROWS = 10_000, 50
+#: Rows that are learned from; of more rows, a random choice.
+MOST_ROWS = 10_000
+#: Nothing is learned from fewer rows.
+LEAST_ROWS = 50
+#: Folds of the cross-validation.
 FOLDS = 5
-#: How many standard errors a gain must have: if the p-value of the check is a tenth of its
-#: level or less, if the model is rejected, and if it is not.
-STRONG, NEEDED = 0.1, (0.5, 1.5, 2.5)
-#: Half the width of a 95% interval, in standard errors; and by how much that of held-out
-#: rows is wider, because folds share the rows that they learn from (Nadeau and Bengio: √(1
-#: + FOLDS/(FOLDS − 1))).
-WIDE, SHARED = 1.96, 1.5
+#: The evidence against the model is strong where its p-value is at most this share of the
+#: level.
+STRONG = 0.1
+#: Standard errors that a gain must exceed: with strong evidence against the model, if the
+#: model is rejected, and if it is not.
+NEEDED = (0.5, 1.5, 2.5)
+#: Half the width of a 95% interval, in standard errors.
+WIDE = 1.96
+#: Factor by which the interval of held-out rows is wider, as folds share the rows that they
+#: learn from (Nadeau and Bengio: √(1 + FOLDS/(FOLDS − 1))).
+SHARED = 1.5
 #: What a row counts for whose prediction is no number.
 WORST = 1e6
 LEFT = "The model is left as it is."
 NOTHING = f"Nothing to mend: no correction is clearly better on held-out rows. {LEFT}"
 #: Uses of random numbers in a check; see `condgof.check._scan`.
 REPAIR = 27
-#: Penalties of what depends on x, in rows; of the constant; and how much more the shape
-#: costs.
-PENALTIES, CONSTANT, SHAPE = (5.0, 25.0, 125.0, 625.0), 1.0, 4.0
-#: Steps of the optimiser, and where it stops: gains are told to three digits.
-STEPS, FLAT = 40, 3e-5
-#: What the prior of each weight of a shape counts for, in rows, and steps to the weights.
-SHAPE_ROWS, SHAPE_STEPS = np.append(np.full(len(maps.CENTRES) - 1, 0.5), 20.0), 100
-#: Logits and numbers of a row beyond this are not meant; a probability below that counts as
-#: that.
-MOST, LEAST = 30.0, 1e-12
-#: Waves along the ranks of a column, and of a prediction, and values that ranks come from.
-FINE, WAVES, KNOTS = 12, 5, 256
-#: A category has a function for each of so many levels, the largest; and what a level
-#: counts for: two levels of equal size have the variance of a wave.
-LEVELS, LEVEL = 40, 2.0
+#: Penalties of functions of x that cross-validation chooses from, in rows.
+PENALTIES = (5.0, 25.0, 125.0, 625.0)
+#: Penalty of the constant, in rows.
+CONSTANT = 1.0
+#: Factor by which the penalty of skew and tails is larger than that of shift and spread.
+SHAPE = 4.0
+#: Most steps of the optimiser.
+STEPS = 40
+#: Gradient at which the optimiser stops: gains are reported to three digits.
+FLAT = 3e-5
+#: Weight of the prior of each component of a shape, in rows.
+SHAPE_ROWS = np.append(np.full(len(maps.CENTRES) - 1, 0.5), 20.0)
+#: Steps of the iteration for the weights of the components.
+SHAPE_STEPS = 100
+#: Largest log odds.
+MOST = 30.0
+#: Smallest probability: those below are raised to it.
+LEAST = 1e-12
+#: Waves along the ranks of a column.
+FINE = 12
+#: Waves along the ranks of a prediction.
+WAVES = 5
+#: Values from which ranks are interpolated.
+KNOTS = 256
+#: Categories of a column that have a function each; of more, the largest.
+LEVELS = 40
+#: Value of the function of a category: two categories of equal size have the variance of a
+#: wave.
+LEVEL = 2.0
 
 
 class Correction(NamedTuple):
-    """What was learned, by functions of columns and predictions, or the same in all rows."""
+    """A correction: a function of columns and predictions, or the same in all rows."""
 
     kind: Kind
     design: RepairDesign | None
@@ -86,7 +127,7 @@ class Correction(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The numbers of a row, linear in functions, (P, q); weights of a shape common to all rows."""
+    """Coefficients (P, q) of functions, and weights of a shape common to all rows."""
 
     coefficients: FloatArray
     shape: FloatArray | None = None
@@ -97,11 +138,11 @@ Part = tuple[IntArray, Correction | None]
 
 
 class Base(NamedTuple):
-    """What a check was of: the model as it was given, its law and sample of the rows looked at."""
+    """What was checked: the model as the user passed it, and its law and rows."""
 
     model: Any
     law: Law
-    rows: Scored
+    rows: RowsInMemory
     #: Rows of one unit depend on each other, (n,); None where none do.
     units: IntArray | None
 
@@ -123,7 +164,7 @@ class Gain(Record):
 
     @property
     def words(self) -> str:
-        """In words: log score better by 0.12 a row (0.09 to 0.15): -1.52 before, -1.40 after."""
+        """As in "log score better by 0.12 a row (0.09 to 0.15): -1.52 before, …"."""
         if self.interval[0] == self.interval[1] == 0:
             return (
                 f"{self.measure} {self.before:.2f} before and after: the model is left as"
@@ -131,7 +172,7 @@ class Gain(Record):
             )
         way, sign = ("better", 1.0) if self.estimate >= 0 else ("worse", -1.0)
         low, high = sorted(sign * end for end in self.interval)
-        size, span = sized(abs(self.estimate), low, high)
+        size, span = estimate_text(abs(self.estimate), low, high)
         figures = max(len(size.partition(".")[2]), 2)
         ends = f"{self.before:.{figures}f} before, {self.after:.{figures}f} after"
         chance = ", which may be chance" if low <= 0 else ""
@@ -143,7 +184,7 @@ class Gain(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repair(Shown, Model):
-    """A model repaired, from `Check.repair`: a model like any other, which says what it learned.
+    """A repaired model, from `Check.repair`: a model like any other.
 
     ``better(x)`` is the law at other rows. Where the model was given by predictions of the
     rows of the check, ``better.of((mean2, std2))`` is the model at others. Judge it on rows
@@ -154,7 +195,8 @@ class Repair(Shown, Model):
     >>> import numpy as np, condgof as cg
     >>> rng = np.random.default_rng(0)
     >>> x, new_x = rng.uniform(0, 4, (2, 1000))
-    >>> y, new_y = (v + np.where(v > 3, 2.0, 1.0) * rng.standard_normal(1000) for v in (x, new_x))
+    >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(1000)
+    >>> new_y = new_x + np.where(new_x > 3, 2.0, 1.0) * rng.standard_normal(1000)
     >>> report = cg.check(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1)
     >>> better = report.repair()
     >>> better.gain(new_x, new_y).estimate > 0.05
@@ -190,21 +232,21 @@ class Repair(Shown, Model):
         return " ".join(self.sentences)
 
     def of(self, model: object) -> Self:
-        """Return the repair of predictions for other rows, ``(mean2, std2)``, or of another model."""
+        """Return the repair of another model, or of predictions ``(mean2, std2)``."""
         base = as_model(model)
         return replace(self, base=base, make=partial(_repaired, self.correction, base))
 
     def gain(self, x: TableLike, y: TableLike) -> Gain:
-        """Return how much better the repaired model predicts other rows, which must be independent."""
+        """Return how much better the repair predicts other rows, which are independent."""
         if self.base is None:
             _refuse()
-        sample = Sample.of(x, y, to_test=False)
+        sample = Sample.from_data(x, y, to_test=False)
         return gain_of(
             law_of(self.base, sample), law_of(self, sample), sample.y_given, None
         )
 
     def held_out_law(self) -> tuple[Law, Law]:
-        """Return the law of the rows of the check, and repaired: each row by what others taught."""
+        """Return the law of the checked rows, and its repair learned on other folds."""
         assert self.checked is not None
         law, x = self.checked.law, self.checked.rows.sample.x_given
         each = ((rows, how, law.take(rows), take_rows(x, rows)) for rows, how in self.parts)
@@ -213,7 +255,7 @@ class Repair(Shown, Model):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was learned in words, and the gain, as plain Python objects, ready for JSON."""
+        """Return the correction in words, and the gain, as plain Python objects."""
         gain = self.held_out and {**self.held_out.to_dict(), "words": self.held_out.words}
         return {"words": self.words, "held_out": gain}
 
@@ -262,8 +304,9 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
 
 
 def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
-    """Learn by functions of the columns, and with the penalty, that held-out rows choose."""
-    law, sample, kind = base.law, base.rows.sample, kind_of(base.law, check.looked)
+    """Learn with the functions and the penalty that cross-validation chooses."""
+    law, sample = base.law, base.rows.sample
+    kind = repair_class(base.rows.residuals, law, check.checked)
     n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
     units = np.arange(n) if base.units is None else base.units
     if n < LEAST_ROWS or len(np.unique(units)) < 2 * FOLDS:
@@ -277,7 +320,7 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     rows = (
         np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
     )
-    data: Any = kind.of(law, check.looked, sample).take(rows)
+    data: Any = kind.of(law, check.checked, sample).take(rows)
     design = RepairDesign.of(
         sample.x_given, law, {c.column for s in check.slices for c in s.conditions}
     )
@@ -293,9 +336,9 @@ def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
     ]
 
     def chosen(some: AnyArray) -> Attempt | None:
-        """Return what is best on some held-out rows; None if not by `needed` standard errors."""
+        """Return the best on held-out rows; None if not by `needed` standard errors."""
         best = max(tried, key=lambda one: float(one.gains[some].mean()))
-        gain = Difference.by_units(best.gains[some], units[rows][some])
+        gain = Difference.from_units(best.gains[some], units[rows][some])
         return best if gain.value > needed * gain.error else None
 
     best = chosen(folds >= 0)
@@ -356,19 +399,19 @@ def _attempts(
 def gain_of(
     before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE
 ) -> Gain:
-    """Compare two laws of the same rows by the first measure that both have, and that is finite."""
-    for measure in offered(after):
+    """Compare two laws of the same rows by the first measure that is finite for both."""
+    for measure in available_measures(after):
         old, new = (score(law, y, measure) for law in (before, after))
         if np.isfinite(old).all() and np.isfinite(new).all():
             break
     about, units = MEASURES[measure], np.arange(len(y)) if units is None else units
-    gain = Difference.by_units(about.sign * (new - old), units)
+    gain = Difference.from_units(about.sign * (new - old), units)
     ends = gain.value - wide * gain.error, gain.value + wide * gain.error
     return Gain(about.name, float(old.mean()), float(new.mean()), gain.value, ends, len(y))
 
 
 def gained(base: Base) -> Iterator[str]:
-    """Say what a repaired model gains on the rows of a check, which it was not learned on."""
+    """Compare a repaired model with its base on the rows of a check of other rows."""
     model, sample = base.model, base.rows.sample
     if isinstance(model, Repair) and model.base is not None:
         gain = gain_of(law_of(model.base, sample), base.law, sample.y_given, base.units)
@@ -385,8 +428,9 @@ def _told(
         first = ["the predictions"] if any(design.predictions) else []
         given = f"given {listed([*first, *names], 4 + len(first))}"
     eta = features @ learned.coefficients
-    if isinstance(law, Quantiles) and len(law.levels) == 1:  # its unit is that of y
-        at = float(ndtri(law.levels[0]))
+    level = single_quantile_level(law)
+    if level is not None:  # its unit is that of y
+        at = float(ndtri(level))
         moved = maps.unbend(eta, np.full((len(eta), 1), at)) - at
         what = f"the quantile is moved by {_span(moved)}"
     elif kind is Classed:
@@ -435,8 +479,10 @@ class Mapped:
     costs: ClassVar[FloatArray | float] = np.array([1.0, 1.0, SHAPE, SHAPE])
 
     @classmethod
-    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
-        return cls(np.asarray(looked.z)[:, 0])
+    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
+        z = checked.normal_scores_of(checked.y_name)
+        assert z is not None
+        return cls(z)
 
     @property
     def units(self) -> FloatArray:
@@ -456,7 +502,7 @@ class Mapped:
         return replace(self, z=self.z[rows])
 
     def shaped(self, features: FloatArray, learned: Learned) -> Learned:
-        """Learn a shape that is common to these rows, too: expectation and maximisation, shrunk."""
+        """Learn a shape that is common to these rows, by a shrunken EM algorithm."""
         each = maps.over_normal(maps.bend(features @ learned.coefficients, self.z).w)
         shape = SHAPE_ROWS / SHAPE_ROWS.sum()
         for _ in range(SHAPE_STEPS):
@@ -479,63 +525,34 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Knotted(Mapped):
-    """Quantiles, intervals and draws: normal scores of y among values whose own are known."""
+    """Quantiles, intervals and draws: normal scores of y, interpolated between values."""
 
     @classmethod
-    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
-        places, values = _knots(law)
+    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
+        places, values = knots_of(law)
         return cls(maps.placed(*maps.extended(values, places), sample.y[:, 0]))
 
     @staticmethod
     def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        places, values = _knots(law)
+        places, values = knots_of(law)
         z = maps.unbend(eta, np.broadcast_to(places, values.shape))
-        moved = maps.values_at(*maps.extended(values, places), z)
-        if isinstance(law, Draws):
-            return replace(
-                law, values=np.rint(moved) if (values == np.rint(values)).all() else moved
-            )
-        if isinstance(law, Quantiles):
-            return replace(law, values=moved)
-        assert isinstance(law, Intervals)
-        half = len(law.coverage)
-        return replace(law, low=moved[:, half - 1 :: -1], high=moved[:, half:])
-
-
-def _knots(law: Law) -> tuple[FloatArray, FloatArray]:
-    """Return normal scores of levels (K,) and quantiles (n, K)."""
-    if isinstance(law, Draws):
-        values = np.sort(np.asarray(law.values, dtype=np.float64), axis=1)
-        levels = (np.arange(values.shape[1]) + 0.5) / values.shape[1]
-    elif isinstance(law, Quantiles):
-        levels, values = law.levels, np.asarray(law.values, dtype=np.float64)
-    else:
-        assert isinstance(law, Intervals)
-        tails = 0.5 * (1.0 - law.coverage)
-        levels = np.concatenate([tails[::-1], 1.0 - tails])
-        values = np.concatenate([law.low[:, ::-1], law.high], axis=1).astype(np.float64)
-        if not np.isfinite(values).all():
-            raise UnsupportedModelError(
-                "An interval without an end cannot be repaired: what lies beyond it has no"
-                " measure. Pass its finite end as a quantile, condgof.from_quantiles(end,"
-                " level)."
-            )
-    return np.asarray(ndtri(levels)), values
+        return with_knots(law, maps.values_at(*maps.extended(values, places), z))
 
 
 @dataclass(frozen=True, eq=False)
 class Counted(Mapped):
-    """Normal scores of the CDF of counts before and at y, and at 0, (n, 3); η also has the odds of 0."""
+    """Counts: normal scores of the CDF at y − 1, y and 0, (n, 3); η has the odds of 0."""
 
     start = 0.0
     costs = np.array([1.0, 1.0, SHAPE, SHAPE, SHAPE])
 
     @classmethod
-    def of(cls, law: Law, looked: Looked, sample: Sample) -> Self:
-        assert isinstance(law, Counts)
+    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
         y = sample.y[:, :1]
         return cls(
-            maps.count_scores(law, np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1))
+            maps.count_scores(
+                as_counts(law), np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)
+            )
         )
 
     @property
@@ -563,13 +580,12 @@ class Counted(Mapped):
 
     @staticmethod
     def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        assert isinstance(law, Counts)
-        return maps.RepairedCounts(law, eta[:, :-1], eta[:, -1])
+        return maps.RepairedCounts(as_counts(law), eta[:, :-1], eta[:, -1])
 
 
 @dataclass(frozen=True, eq=False)
 class Classed:
-    """Probabilities p (n, K) and classes (n,); η is the log of a factor, and a constant a class."""
+    """Classes: probabilities (n, K); η is a log factor, and a constant for each class."""
 
     p: FloatArray
     codes: IntArray
@@ -577,9 +593,9 @@ class Classed:
     costs = 1.0
 
     @classmethod
-    def of(cls, law: Law, looked: Looked, sample: Sample) -> Classed:
-        assert isinstance(law, Probabilities)
-        return cls(normalised(law.values), np.asarray(looked.codes))
+    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Classed:
+        assert isinstance(checked, ClassRows)
+        return cls(normalised(checked.probabilities), checked.codes)
 
     @cached_property
     def logits(self) -> FloatArray:
@@ -591,7 +607,7 @@ class Classed:
         return np.diag([1.0, *np.full(self.p.shape[1], 2.0)])
 
     def changed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the changed probabilities (n, K), and the factors (n, 1)."""
+        """Return the logs of the changed probabilities, (n, K), and factors (n, 1)."""
         steep = np.exp(np.clip(eta[:, :1], -5.0, 5.0))
         return np.asarray(log_softmax(steep * self.logits + eta[:, 1:], axis=1)), steep
 
@@ -611,31 +627,53 @@ class Classed:
 
     @staticmethod
     def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        assert isinstance(law, Probabilities)
-        given = Classed(normalised(law.values), np.empty(0, dtype=np.int64))
-        return replace(law, values=np.exp(given.changed(eta)[0]))
+        values = class_probabilities(law)
+        assert values is not None
+        before = Classed(normalised(values), np.empty(0, dtype=np.int64))
+        return with_class_probabilities(law, np.exp(before.changed(eta)[0]))
 
 
 #: How a law can be repaired.
 Kind = type[Mapped] | type[Classed]
 
 
-def kind_of(law: Law, looked: Looked) -> Kind:
+@singledispatch
+def repair_class(residuals: Residuals, law: Law, checked: CheckedRows) -> Kind:
     """Return how a law can be repaired, or refuse and say why not."""
-    if isinstance(law, (Draws, Quantiles, Intervals)):
-        return Knotted
-    if looked.kind == "continuous" and offered(law):  # PITs alone have no score
-        return Mapped
-    if looked.kind == "counts" and isinstance(law, Counts):
-        return Counted
-    if looked.kind == "classes" and isinstance(law, Probabilities):
-        return Classed
     raise UnsupportedModelError(
-        f"This model cannot be repaired ({law.name}, {looked.kind}): that takes one column"
-        " of y without censoring, and a CDF, probabilities, draws, quantiles or intervals."
-        " Of several columns repair each by itself; of moments say which distribution they"
-        " mean, such as condgof.normal(mean, std)."
+        f"This model cannot be repaired ({law.name}, {checked.label}): that takes one"
+        " column of y without censoring, and a CDF, probabilities, draws, quantiles or"
+        " intervals. Of several columns repair each by itself; of moments say which"
+        " distribution they mean, such as condgof.normal(mean, std)."
     )
+
+
+#: What refuses a kind of y, and what is left of the kinds below.
+_refuse_kind = repair_class.dispatch(Residuals)
+
+
+@repair_class.register
+def _(residuals: ContinuousResiduals, law: Law, checked: CheckedRows) -> Kind:
+    if is_known_by_values(law):
+        return Knotted
+    # PITs alone have no score.
+    return Mapped if available_measures(law) else _refuse_kind(residuals, law, checked)
+
+
+@repair_class.register
+def _(residuals: StatementResiduals, law: Law, checked: CheckedRows) -> Kind:
+    return Knotted
+
+
+@repair_class.register
+def _(residuals: CountResiduals, law: Law, checked: CheckedRows) -> Kind:
+    return Counted if has_count_cdf(law) else _refuse_kind(residuals, law, checked)
+
+
+@repair_class.register
+def _(residuals: ClassResiduals, law: Law, checked: CheckedRows) -> Kind:
+    has_classes = class_probabilities(law) is not None
+    return Classed if has_classes else _refuse_kind(residuals, law, checked)
 
 
 def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatArray:
@@ -714,7 +752,7 @@ class Basis:
     def at(
         self, values: FloatArray, levels: Sequence[str] | None, waves: int = FINE
     ) -> FloatArray:
-        """Return the functions at values (n,), positions among `levels` for a category, (n, k)."""
+        """Return the functions of values (n,), positions in `levels` or numbers: (n, k)."""
         lost = np.isnan(values)
         if self.levels is not None:
             place = {level: i for i, level in enumerate(levels or ())}
@@ -734,7 +772,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class RepairDesign:
-    """The functions that a repair may take: of each prediction, and each column that the check names."""
+    """The functions that a repair may use: of predictions, and of columns of x."""
 
     #: The names of the columns of x.
     columns: tuple[str, ...]
@@ -757,7 +795,7 @@ class RepairDesign:
         return cls(tuple(column.name for column in table.columns), bases, predictions)
 
     def read(self, x: TableLike) -> tuple[FloatArray, tuple[Column, ...]]:
-        """Read x at other rows, by the names of the columns where they are there, else by position."""
+        """Read x at other rows, by the names of its columns or else by their position."""
         table = read_table(x, "x")
         names, order = (
             [column.name for column in table.columns],

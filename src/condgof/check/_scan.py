@@ -24,60 +24,90 @@ from scipy.special import log_ndtr, ndtri, stdtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, Cut, digits, moment, moments
-from condgof.check._findings import Reader, direction, led, severity
-from condgof.check._looked import CellSignals, Looked, Signals, frame_of, some_rows
+from condgof.check._findings import Reader, led, severity
+from condgof.check._frame import numbered_frame
 from condgof.check._record import Condition, Finding, Slice
+from condgof.check._sampled import some_rows
 from condgof.check._size import units_of
 from condgof.check._text import listed
+from condgof.check._words import direction_of
+from condgof.check.kinds import CellSignals, CheckedRows, Signals
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError
-from condgof.methods._adaptive import Beside
-from condgof.null._bootstrap import pvalue, settle_ties
-from condgof.null._combine import Family
-from condgof.null._dependence import Dependence
-from condgof.null._draws import other_cells
+from condgof.methods import SubgroupStatistic
+from condgof.null import Dependence, pvalue, settle_ties
+from condgof.residuals import draw_exceptions, hazards, other_cells
 from condgof.sample import Seed, Use, read_groups
-from condgof.stein._sum import PIECE
+from condgof.stein import PIECE_ROWS
 
-#: Quantile bins of a column by itself, and in a pair; columns of which all pairs are looked
-#: at: of more, those that tell most about the predictions.
-BINS, BINS_PAIR, PAIRED = 20, 6, 16
-#: A slice has at least so many rows, and this share of them, and such a share is not in it.
-LEAST, LEAST_SHARE, OUTSIDE = 25, 0.02, 0.1
-#: Where the law of y is not known, so many: random signs are for sums that are nearly
-#: normal.
-BY_SIGNS = 50, 0.05
-#: By signs a slice varies at least as much as so many rows of all do, or as all its rows
-#: do.
+#: Quantile bins of a column by itself.
+BINS = 20
+#: Quantile bins of each column of a pair.
+BINS_PAIR = 6
+#: Columns all pairs of which are searched; of more columns, those that are most related to
+#: the predictions.
+PAIRED = 16
+#: Fewest rows of a slice, where the law of y is known.
+LEAST = 25
+#: Smallest share of the rows that a slice has, where the law of y is known.
+LEAST_SHARE = 0.02
+#: Smallest share of the rows that are not in a slice.
+OUTSIDE = 0.1
+#: Fewest rows and smallest share of a slice, where the law of y is not known: random signs
+#: are for sums that are nearly normal.
+BY_SIGNS = (50, 0.05)
+#: With random signs, the variance of a slice is at least that of this many average rows, or
+#: of all its rows if it has fewer.
 FEW_ROWS = 100
-#: Fewer rows are not searched; rows that are searched, and rows whose y is drawn anew:
-#: where there are more, some at random. How much the search counts among the families of
-#: the verdict.
-LEAST_ROWS, SEARCHED, REDRAWN, SHARE = 50, 100_000, 2048, 0.12
-#: Rows of a discrete y that are nearly certain are drawn by their exceptions, of which a
-#: draw has at most so many, and of these cells.
-EXCEPTIONS, CELLS = 1024, 2**14
-#: Units that get signs, where y cannot be drawn anew.
+#: Samples of fewer rows are not searched.
+LEAST_ROWS = 50
+#: Rows that are searched; of more rows, a random choice.
+SEARCHED = 100_000
+#: Rows whose y is resampled from the model; of more rows, a random choice.
+REDRAWN = 2048
+#: Most exceptions in a draw of a discrete y whose rows are nearly certain.
+EXCEPTIONS = 1024
+#: Most cells of these exceptions.
+CELLS = 2**14
+#: Units that get random signs, where y cannot be resampled.
 UNITS = 2048
-#: Values as near as this are equal: draws are made in single precision.
+#: Values as near as this are equal, as draws are made in single precision.
 SAME = 1e-5
-#: Draws to begin with, after which only small p-values are worth more; draws at a time.
-BEGIN, FEW, CHUNK = 249, 10, 16
-#: Slices that are compared with each other before one is named, and rows by which; how
-#: likely it is that all rows are wrong alike, beside any slice; what each condition and
-#: bound costs.
-COMPARED, COMPARED_ROWS, EVERYWHERE, SIMPLER = 400, 4096, 0.1, 0.95
-#: Uses of random numbers in a check; append only.
-SEARCH_ROWS, NULL_ROWS, DRAWN, UNIT_ROWS, UNIT_SIGNS = range(20, 25)
+#: Draws to begin with; a p-value that is large after these is not made more precise.
+BEGIN = 249
+#: Fewer exceedances than this after `BEGIN` draws are a small p-value.
+FEW = 10
+#: Draws at a time.
+CHUNK = 16
+#: Candidate slices whose overlaps are compared before one is reported.
+COMPARED = 400
+#: Rows on which overlaps are computed.
+COMPARED_ROWS = 4096
+#: Prior odds that all rows are wrong alike, against all slices together.
+EVERYWHERE = 0.1
+#: Factor by which each further bound of a slice lowers its prior.
+SIMPLER = 0.95
+# Uses of random numbers in a check; a use never changes its number.
+#: Which rows are searched.
+SEARCH_ROWS = 20
+#: Which rows are resampled.
+NULL_ROWS = 21
+#: The resampled y.
+DRAWN = 22
+#: Which rows share a random sign.
+UNIT_ROWS = 23
+#: The random signs.
+UNIT_SIGNS = 24
 #: Σ Var over each slice, one array a part, (S, k).
 Variances: TypeAlias = tuple[FloatArray, ...]
 #: How draws are made, the variances that go with them, what makes `CHUNK` draws.
 Null: TypeAlias = tuple[str, Variances, Callable[[int], FloatArray]]
 #: Rows that have a name: in words and as a query ("" for a mask), and their positions.
 NamedRows: TypeAlias = tuple[Condition, IntArray]
-#: A column of numbers with at most so many values can be a group for each; the smallest
-#: p-value.
-MOST_VALUES, TINY = 50, 1e-300
+#: Most values of a column of numbers that ``by=`` makes a group each.
+MOST_VALUES = 50
+#: The smallest p-value that is reported.
+TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +136,7 @@ class Part:
         signals: int,
         least: int,
     ) -> Part | None:
-        """Make all rectangles of pairs of columns; where the second is −1, all rows and all ranges."""
+        """Return all rectangles of pairs of columns; a second column of −1 is none."""
         none = Cut(
             0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1)
         )
@@ -161,7 +191,7 @@ class Space:
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], signals: Signals, seed: Seed) -> Space | None:
-        """Make the slices of rows with signals, if there are columns and enough rows for it."""
+        """Return all slices of rows with signals; None without columns, or for few rows."""
         n, total = signals.values.shape
         if n < LEAST_ROWS or not axes:
             return None
@@ -211,7 +241,7 @@ class Space:
 
 
 def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> list[int]:
-    """Choose the columns of which pairs are looked at: predictions, and those by which they differ."""
+    """Choose the columns that pairs are made of: those most related to predictions."""
     usable = [a for a, cut in enumerate(cuts) if len(cut.ranges)]
     if len(usable) <= PAIRED:
         return usable
@@ -232,7 +262,7 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> 
 
 
 class Found(NamedTuple):
-    """Where a slice is: which of which part; its signal, N of it, its penalty, and |N| less that."""
+    """A slice: its place, its signal, N of it, its penalty, and |N| less the penalty."""
 
     where: IntArray
     part: int
@@ -302,8 +332,9 @@ class Scan:
         return replace(found, seconds=time.perf_counter() - began)
 
     @property
-    def beside(self) -> Beside:
-        return Beside(Family("slices", SHARE, np.array([0])), self.best.value, self.draws)
+    def statistic(self) -> SubgroupStatistic:
+        """The largest value of all slices, as one more family of the verdict."""
+        return SubgroupStatistic(statistic=self.best.value, draws=self.draws)
 
     @property
     def pvalue(self) -> float:
@@ -337,7 +368,7 @@ class Scan:
         findings: tuple[Finding, ...],
         but: Sequence[Slice],
     ) -> Slice:
-        """Return a slice that stands out, of these rows in the data: all `but` those of others."""
+        """Return a slice that stands out, with its rows in the data, `but` for some."""
         conditions = self.space.conditions(one.where)
         queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
         queries += [f"not ({other.query})" for other in but]
@@ -348,10 +379,10 @@ class Scan:
             len(rows) / self.space.n,
         )
         about = conditions, words, query, rows, share, p, 1.0 / (len(self.draws) + 1)
-        return Slice(*about, findings, severity(findings[0]), direction(findings[0]))
+        return Slice(*about, findings, severity(findings[0]), direction_of(findings[0]))
 
     def slices(self, alpha: float, most: int) -> list[tuple[Found, float]]:
-        """Return the slices that stand out, with p-values: by themselves, and given those before."""
+        """Return the slices that stand out, with p-values alone and given those before."""
         whole, skewness, passed = (
             self.signals.values,
             self.signals.skewness,
@@ -401,7 +432,7 @@ def best_of(space: Space, every: list[AnyArray]) -> Found:
 
 
 def central_of(space: Space, every: list[AnyArray], passed: float) -> Found:
-    """Return, of the slices above a bound, that which is expected to overlap the wrong one most.
+    """Return the slice above a bound that is expected to overlap the wrong one most.
 
     Chance moves the ends of the largest. If one slice is wrong, and by as much as the
     largest |N| = a says, it is S with a probability ∝ exp(a·|N(S)|), slices being as likely
@@ -474,7 +505,7 @@ def variances_of(space: Space, signals: Signals) -> Variances:
 def _by_signs(
     space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed
 ) -> Null:
-    """Give units of rows random signs: rows, some at random where there are many, or what depends."""
+    """Give random signs to units: rows, random sets of rows, or dependent rows."""
     n, values, skewness = space.n, signals.values, signals.skewness
     units, how = units_of(rows, n), "signs of groups or blocks of rows"
     if units is None:
@@ -523,7 +554,7 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
     assert signals.redraw is not None
     assert signals.variance is not None
     n, known = len(signals.values), signals.variance.astype(np.float32)
-    rare = Exceptions.of(signals) if signals.cells is not None and n > REDRAWN else None
+    rare = CertainRows.of(signals) if signals.cells is not None and n > REDRAWN else None
     others = np.arange(n) if rare is None else rare.others
     rows = others[some_rows(len(others), REDRAWN, seed, NULL_ROWS)]
     redraw, members, scales = signals.redraw(rows), list[Any](), []
@@ -560,8 +591,8 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
 
 
 @dataclass(frozen=True, eq=False)
-class Exceptions:
-    """Rows of a discrete y whose most probable cell is nearly certain, and how they are drawn."""
+class CertainRows:
+    """Rows of a discrete y whose most probable cell is nearly certain, to be resampled."""
 
     #: What cells say, which rows they are, (r,), and the others.
     signals: CellSignals
@@ -574,11 +605,11 @@ class Exceptions:
     hazard: FloatArray
 
     @classmethod
-    def of(cls, signals: Signals) -> Exceptions | None:
+    def of(cls, signals: Signals) -> CertainRows | None:
         """Take the surest rows, as many as have some exceptions in all."""
         cells, n = signals.cells, len(signals.values)
         assert cells is not None
-        pieces = np.split(np.arange(n), range(PIECE, n, PIECE))
+        pieces = np.split(np.arange(n), range(PIECE_ROWS, n, PIECE_ROWS))
         told = [
             (p.argmax(axis=1), 1.0 - p.max(axis=1))
             for p in map(cells.probabilities, pieces)
@@ -595,27 +626,25 @@ class Exceptions:
             for some in np.array_split(rows, len(pieces))
         )
         usual = np.concatenate(list(parts))[:, 0]
-        hazard = np.cumsum(-np.log1p(-chance[rows]))
+        hazard = np.cumsum(hazards(chance[rows]))
         others = np.flatnonzero(np.isin(np.arange(n), rows, invert=True))
         return cls(cells, rows, others, mode[rows], usual, hazard)
 
     def drawn(
         self, rng: np.random.Generator, m: int
     ) -> tuple[IntArray, IntArray, AnyArray]:
-        """Return exceptions in m draws: draws, rows, (e,), and what they add to signals, (e, K).
+        """Return exceptions in m draws: draw and row (e,), and change of signals (e, K).
 
         Points of a Poisson process: a row that has any in a draw, with its probability, is
         an exception.
         """
-        count = rng.poisson(m * self.hazard[-1])
-        point = np.searchsorted(
-            self.hazard, rng.random(count) * self.hazard[-1], side="right"
-        )
-        pairs = np.unique(rng.integers(m, size=count) * len(self.rows) + point)
-        draw, number = np.divmod(pairs, len(self.rows))
-        rows, uniform = self.rows[number], rng.random(len(number))
-        codes = other_cells(self.signals.probabilities(rows), self.mode[number], uniform)
-        return draw, rows, self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
+        exceptions = draw_exceptions(self.hazard, rng, m)
+        number = exceptions.rows
+        rows = self.rows[number]
+        p = self.signals.probabilities(rows)
+        codes = other_cells(p, self.mode[number], exceptions.uniforms)
+        change = self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
+        return exceptions.draws, rows, change
 
     def usually(self, part: Part) -> FloatArray:
         """Return sums over the cells of a part without exceptions, (cells, 1, K)."""
@@ -644,7 +673,7 @@ def _over(part: Part, cells: AnyArray, scale: AnyArray) -> AnyArray:
 
 
 def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> FloatArray:
-    """Return the largest value of all slices in each of m draws, (m,), of their z (S, m, K)."""
+    """Return the largest value of all slices in each draw, (m,), from z (S, m, K)."""
     largest = []
     for part, z in zip(space.parts, every, strict=True):
         z = symmetric(z, skewness, part.rows, longer=True)
@@ -657,25 +686,26 @@ def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> Float
 
 
 def read_sets(
-    by: object, named: Sequence[Any], looked: Looked, given: int
+    by: object, named: Sequence[Any], checked: CheckedRows, given: int
 ) -> list[NamedRows]:
     """Read groups and slices; `given` rows are in the user's data."""
     if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable):
         raise InputError(
             "slices must be a list of slices: put it in brackets, slices=[...]."
         )
-    groups = [] if by is None else read_by(by, looked, given)
-    return [*groups, *(read_named(one, looked, given) for one in named)]
+    groups = [] if by is None else read_by(by, checked, given)
+    return [*groups, *(read_named(one, checked, given) for one in named)]
 
 
-def read_named(spec: object, looked: Looked, given: int) -> NamedRows:
+def read_named(spec: object, checked: CheckedRows, given: int) -> NamedRows:
     """Read a slice that the user names: a query, what has one, or a truth value a row."""
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
     if isinstance(query, str) and query.strip():
-        words, frame = str(getattr(spec, "words", query)), frame_of(looked, outcomes=False)
+        words = str(getattr(spec, "words", query))
+        frame = numbered_frame(checked)
         try:
             rows = np.flatnonzero(
-                np.isin(looked.rows, frame.query(query).index.to_numpy(np.int64))
+                np.isin(checked.rows, frame.query(query).index.to_numpy(np.int64))
             )
         except Exception as error:  # whatever a query may raise
             raise InputError(
@@ -685,7 +715,7 @@ def read_named(spec: object, looked: Looked, given: int) -> NamedRows:
                 " chosen by what happened differ from any model."
             ) from error
     else:
-        rows = np.flatnonzero(_mask(spec, given)[looked.rows])
+        rows = np.flatnonzero(_mask(spec, given)[checked.rows])
         words, query = f"the {len(rows):,} rows of a mask", ""
     if not len(rows):
         raise InputError(
@@ -716,12 +746,12 @@ def _mask(spec: object, given: int) -> AnyArray:
     return raw
 
 
-def read_by(by: Any, looked: Looked, given: int) -> list[NamedRows]:
+def read_by(by: Any, checked: CheckedRows, given: int) -> list[NamedRows]:
     """Read the groups of ``by=``: a column of x or what is predicted, or a label a row."""
     if isinstance(by, str):
-        axis = next((axis for axis in looked.axes if by in (axis.label, axis.name)), None)
+        axis = next((axis for axis in checked.axes if by in (axis.label, axis.name)), None)
         if axis is None:
-            known = f"those are {listed([axis.label for axis in looked.axes], 12)}"
+            known = f"those are {listed([axis.label for axis in checked.axes], 12)}"
             no = f"by has {by!r}, which is no column that varies: {known}"
             raise InputError(f"{no}. Or pass one label for each row.")
         values, groups = np.unique(axis.values, return_inverse=True)
@@ -737,14 +767,14 @@ def read_by(by: Any, looked: Looked, given: int) -> list[NamedRows]:
             for one in (moments(values) if axis.kind == "dates" else values)
         ]
     else:
-        groups = read_groups(by, None, given, looked.rows, what="by")
+        groups = read_groups(by, None, given, checked.rows, what="by")
         _, first = np.unique(groups, return_index=True)
-        if len(first) in (1, looked.n):
+        if len(first) in (1, checked.n):
             alike = "the same in all" if len(first) == 1 else "different in each of the"
             raise InputError(
-                f"by is {alike} {looked.n} rows. Pass labels that are the same in a group."
+                f"by is {alike} {checked.n} rows. Pass labels that are the same in a group."
             )
-        labels = np.asarray(by).reshape(-1)[looked.rows][first]
+        labels = np.asarray(by).reshape(-1)[checked.rows][first]
         name = getattr(by, "name", None)
         name = "group" if name is None or callable(name) or name == "" else str(name)
         levels = getattr(getattr(by, "dtype", None), "categories", None)
@@ -774,7 +804,7 @@ def _text(label: object) -> str:
 
 def named_slices(
     sets: Sequence[NamedRows],
-    looked: Looked,
+    checked: CheckedRows,
     signals: Signals,
     units: IntArray | None,
     alpha: float,
@@ -783,18 +813,18 @@ def named_slices(
     tests = [_test(signals, rows, units) for _, rows in sets]
     adjusted = holm(np.array([p for p, _, _ in tests]))
     reader = Reader(
-        looked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units
+        checked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units
     )
     slices = []
     for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
         findings = led(reader.findings(rows), signals.about[k], z)
-        said = direction(findings[0]) if p <= alpha else "no evidence"
+        said = direction_of(findings[0]) if p <= alpha else "no evidence"
         about = (
             (condition,),
             condition.words,
             condition.query,
-            looked.rows[rows],
-            len(rows) / looked.n,
+            checked.rows[rows],
+            len(rows) / checked.n,
         )
         slices.append(
             Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said)
@@ -837,7 +867,7 @@ def _test(
 
 
 def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
-    """Take the skewness off standardised sums of n terms: N − aN² + a²N³/3, which always increases."""
+    """Correct standardised sums of n terms for skewness: N − aN² + a²N³/3, increasing."""
     a = np.asarray(third) / (6.0 * math.sqrt(n))
     return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
 
@@ -845,7 +875,7 @@ def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
 def _bennett(
     sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0
 ) -> FloatArray:
-    """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of the largest term."""
+    """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of `bound`."""
     v = np.maximum(variance / np.square(bound), 1e-300)
     u = np.abs(sums) / bound / v
     return np.asarray(np.minimum(math.log(2.0) - v * ((1.0 + u) * np.log1p(u) - u), 0.0))
@@ -854,7 +884,7 @@ def _bennett(
 def _by_units(
     values: FloatArray, units: IntArray, known: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compare sums with their variation between units, by Student's law of so many units."""
+    """Compare sums with their variation between units, by Student's t distribution."""
     count = int(units.max()) + 1
     each = np.stack([np.bincount(units, column, count) for column in values.T])
     # At least what is known of it: a few rows may be alike by chance.

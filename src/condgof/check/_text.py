@@ -1,4 +1,4 @@
-"""What a check says: the message in a sentence or two, and everything as text for a terminal."""
+"""The message of a check in a sentence or two, and all of it as text for a terminal."""
 
 from __future__ import annotations
 
@@ -7,26 +7,33 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from condgof.check._findings import LARGEST, TOLD, direction, distance
+from condgof.check._findings import distance
+from condgof.check._quantities import QUANTITIES
 from condgof.check._record import Check, Finding, Slice
-from condgof.result import pvalue_words, rounded
+from condgof.check._words import brief_of, direction_of
+from condgof.result import pvalue_words
 
 if TYPE_CHECKING:
-    from condgof.check._looked import Looked
+    from condgof.check.kinds import CheckedRows
 
 WIDTH = 100
 #: What a paragraph is about, and what it says.
 Paragraph: TypeAlias = tuple[str, str]
-#: At most so many groups are listed, and so many slices are in the message.
-GROUPS, SLICES = 12, 3
+#: Most groups that are listed.
+GROUPS = 12
+#: Most slices in the message.
+SLICES = 3
 #: What a finding is about, as the subject of a sentence.
-SUBJECTS = {kind: subject for kind, (subject, _, _) in TOLD.items()}
+SUBJECTS = {kind: quantity.subject for kind, quantity in QUANTITIES.items()}
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
-#: The centre is told where the median of all rows is off by so many standard deviations, or
-#: where a larger share of the rows lies on one side of the model's median; where nearly all
-#: do, a hint is given.
-FAR, ONE_SIDE, NEARLY_ALL = 0.5, 0.8, 0.99
+#: The message names the bias where the median of all rows is off by more standard
+#: deviations than this.
+FAR = 0.5
+#: It names the bias, too, where a larger share lies on one side of the predicted median.
+ONE_SIDE = 0.8
+#: It asks whether these are the right predictions where this share lies on one side.
+NEARLY_ALL = 0.99
 RIGHT_ONES = "are these the right predictions, in the unit of y (mean and std not swapped)?"
 
 
@@ -100,7 +107,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def message(check: Check, everywhere: Finding | None) -> str:
-    """Say what is wrong, over all rows (`everywhere`) and where, or what would have been found."""
+    """Write what is wrong overall and where, or what would have been detected."""
     overall, count, searched = check.overall, len(check.groups), searched_slices(check) > 0
     groups = [one for one in check.groups if one.pvalue <= check.alpha]
     columns = {finding.column for finding in overall if finding.kind != "correlation"}
@@ -148,12 +155,12 @@ def message(check: Check, everywhere: Finding | None) -> str:
         )
         if everywhere is not None and kind == everywhere.kind:
             worse = {one.direction for one in told if one.kind == kind} == {
-                direction(everywhere)
+                direction_of(everywhere)
             }
             sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
         else:
             sentences.append(f"{SUBJECTS[kind]}: {parts}")
-    shift, hint = _centre(overall, check.looked)
+    shift, hint = _centre(overall, check.checked)
     if shift and not any(
         sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]
     ):
@@ -163,8 +170,10 @@ def message(check: Check, everywhere: Finding | None) -> str:
     return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])
 
 
-def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None, list[str]]:
-    """Return the shift of all rows if it is far off, and a hint where nearly all lie on one side."""
+def _centre(
+    overall: Sequence[Finding], checked: CheckedRows
+) -> tuple[Finding | None, list[str]]:
+    """Return the overall shift if it is large, and a hint if nearly all lie on one side."""
     telling = (
         finding for finding in overall if finding.kind == "shift" and finding.telling
     )
@@ -172,9 +181,10 @@ def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None,
     if shift is None:
         return None, []
     share, hint = 0.0, list[str]()
-    if looked.z is not None and looked.pit is not None:
-        names = [column.name for column in looked.y_columns]
-        z = looked.z[:, names.index(shift.column)] * (1.0 if shift.estimate > 0 else -1.0)
+    scores = checked.normal_scores_of(shift.column)
+    if scores is not None:
+        names = [column.name for column in checked.y_columns]
+        z = scores * (1.0 if shift.estimate > 0 else -1.0)
         share, count = float((z > 0).mean()), int((z > 0).sum())
         if share >= NEARLY_ALL:
             rows = f"{'All' if share == 1.0 else f'{count:,} of'} {len(z):,} rows"
@@ -185,41 +195,23 @@ def _centre(overall: Sequence[Finding], looked: Looked) -> tuple[Finding | None,
 
 
 def _same(finding: Finding, overall: Sequence[Finding]) -> Finding:
-    """Return the number that is said of all rows in the place of one like it, if it holds too."""
+    """Return the overall finding that stands for one like it, if both hold."""
     alike = (
         f
         for f in overall
         if (f.kind, f.column) == (finding.kind, finding.column) and f.telling
     )
-    ways = (f for f in alike if direction(f) == direction(finding))
+    ways = (f for f in alike if direction_of(f) == direction_of(finding))
     return next((f for f in ways if f.label == finding.label or f.kind in ROBUST), finding)
 
 
 def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
-    """Say what is wrong in a few words, with the number in brackets, where, and in which column of y."""
-    value, expected = rounded(finding.estimate), rounded(finding.expected)
-    of = f"the {finding.label} " if finding.label else ""
-    number = {
-        "shift": f"{of}by {rounded(abs(finding.estimate))} standard deviations",
-        "spread": (
-            f"{of}{value} times as wide" if of else f"the data spread {value} times as much"
-        ),
-        "coverage": f"the {finding.label} interval holds {value}",
-        "tails": finding.words,
-        "skew": finding.words,
-        "events": finding.words.rpartition(" (ratio")[0],
-        "confidence": f"right in {value}, says {expected}",
-        "class": f"came in {value}, says {expected}",
-        "zeros": f"{value} are 0, says {expected}",
-        "quantile": f"{value} lie below it, says {expected}",
-        "correlation": f"of the residuals {value}, says {expected}",
-    }[finding.kind]
-    if finding.label == LARGEST:
-        number = f"{value} are counts of a probability below 0.01"
+    """Write a finding in a few words: the number in brackets, where, which column of y."""
+    number = brief_of(finding)
     place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
     column = (
         f" for {finding.column}"
         if several and finding.kind not in ("skew", "tails")
         else ""
     )
-    return f"{direction(finding)}{column}{place} ({number})"
+    return f"{direction_of(finding)}{column}{place} ({number})"

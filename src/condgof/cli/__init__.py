@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from types import FrameType
 
 from condgof.errors import CondgofError, CondgofWarning, require
 
@@ -20,13 +21,24 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, whose words are those of this process unless given, and return its exit code."""
+    """Run a command, and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``condgof``; those that this process was started with unless given.
+
+    Examples
+    --------
+    >>> main(["check", "missing.csv", "--x", "a", "--y", "b", "--pit", "u"])
+    2
+    """
     if arguments is None:
         # A terminal that lacks a letter shows a question mark, instead of failing over it.
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, _terminate)
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         for package in ("typer", "rich"):
@@ -34,42 +46,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from condgof.cli._app import program
 
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", CondgofWarning
-            )  # what they say is a note of the result
+            # Results have what these warnings say as notes.
+            warnings.simplefilter("ignore", CondgofWarning)
             program()(args=words, prog_name="condgof", obj=tuple(words))
     except SystemExit as stop:  # how Typer ends, well or not
-        return stop.code if isinstance(stop.code, int) else 2 if stop.code else 0
+        if isinstance(stop.code, int):
+            return stop.code
+        return 2 if stop.code else 0
     except BrokenPipeError:
         # What is still in the buffer would fail again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (CondgofError, OSError) as error:
-        tell(str(error))
+        print_message(str(error))
         return 2
     except KeyboardInterrupt:
         return 130
-    except _Stopped:
+    except _TerminatedError:
         return 143
     except Exception as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
-        what = f"{type(error).__name__}: {error} (CONDGOF_DEBUG=1 shows where)"
-        tell(f"internal error, please report it: {what}")
+        print_message(
+            f"internal error, please report it: {type(error).__name__}: {error}"
+            " (CONDGOF_DEBUG=1 shows where)"
+        )
         return 3
     return 0
 
 
-class _Stopped(BaseException):
-    """SIGTERM: temporary files go, as they do after Ctrl-C."""
+class _TerminatedError(BaseException):
+    """SIGTERM: raised so that temporary files are removed, as they are after Ctrl-C."""
 
 
-def _stop(*signal_and_frame: object) -> None:
-    raise _Stopped
+def _terminate(signal_number: int, frame: FrameType | None) -> None:
+    raise _TerminatedError
 
 
-def tell(message: str) -> None:
-    """Say something that is not a result; names from users' data in it cannot steer the terminal."""
+def print_message(message: str) -> None:
+    """Print on standard error what is not a result, such as an error.
+
+    Names from users' data in the message cannot steer the terminal.
+    """
     from condgof.report import terminal
 
     lines = "\n".join(terminal(line) for line in message.split("\n"))

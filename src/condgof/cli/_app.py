@@ -1,89 +1,218 @@
-"""The program: options as rows of a table, commands made of them, and all commands together."""
+"""The program: commands made of functions and dataclasses of options, and all together.
+
+A command is a function of one frozen dataclass, whose fields are its options:
+
+    @dataclass(frozen=True, kw_only=True)
+    class DemoOptions:
+        out: Annotated[Path, Option(metavar="FOLDER", help="Where to write.")] = Path("out")
+
+    @command(DemoOptions, help="Show how it works.", examples="Example: condgof demo")
+    def demo(options: DemoOptions, command_line: str) -> int: ...
+
+Fields that are dataclasses of options themselves (`Group`) are shared between commands.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
-Many: TypeAlias = list[str] | None
-One: TypeAlias = str | None
-SETTINGS = {"help_option_names": ["-h", "--help"]}
-DATA_HELP = (
-    "Parquet, CSV or Feather file, by its ending; a pattern or a folder of such files; or -"
-    " for CSV on standard input. Large tables are streamed."
-)
-
-
-class Option(NamedTuple):
-    """An option: name, type, what it takes, panel, default (... for none), help, least number."""
-
-    name: str
-    kind: Any
-    takes: str
-    panel: str | None
-    default: Any
-    help: str
-    least: int | None = None
-
-    def parameter(self) -> inspect.Parameter:
-        short = ("-q",) if self.name == "quiet" else ()
-        # A flag takes nothing: some versions of Typer would show <bool>.
-        option = typer.Option(
-            f"--{self.name}",
-            *short,
-            metavar=self.takes,
-            help=self.help,
-            rich_help_panel=self.panel,
-        )
-        option.min = self.least
-        return inspect.Parameter(
-            self.name.replace("-", "_"),
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if self.default is ... else self.default,
-            annotation=Annotated[self.kind, option],
-        )
-
-
-def out_option(folder: str) -> Option:
-    text = "Folder for what is written; made when it is not there."
-    return Option("out", Path, "FOLDER", None, Path(folder), text)
-
-
+Options = TypeVar("Options")
+#: Adds one command to a group of commands.
 Command: TypeAlias = Callable[[typer.Typer], object]
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class Place(NamedTuple):
+    """Where options stand: what their names begin with, and the panel of the help."""
+
+    prefix: str = ""
+    #: None for the panels that the options name themselves.
+    panel: str | None = None
+
+    def name(self, field: Field[Any]) -> str:
+        """Return the name of an option, with underscores."""
+        return f"{self.prefix}{field.name}".replace("-", "_")
+
+
+class Declaration(ABC):
+    """What a field of a dataclass of options is on the command line."""
+
+    @abstractmethod
+    def parameters(
+        self, field: Field[Any], annotation: Any, place: Place
+    ) -> Iterator[inspect.Parameter]:
+        """Yield parameters of the function that Typer calls."""
+
+    @abstractmethod
+    def read(
+        self, field: Field[Any], annotation: Any, place: Place, values: Mapping[str, Any]
+    ) -> Any:
+        """Return the value of the field, from what Typer called the function with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(Declaration):
+    """An option, such as ``--drop-nulls`` for the field ``drop_nulls``.
+
+    A field without a default is required. A flag, which is a field of type bool, takes
+    nothing: its metavar is "", since some versions of Typer would show <bool>.
+    """
+
+    metavar: str
+    help: str
+    panel: str | None = None
+    #: The smallest number that is accepted.
+    minimum: int | None = None
+    #: Other ways to write the option, such as -q.
+    short: tuple[str, ...] = ()
+
+    def parameters(
+        self, field: Field[Any], annotation: Any, place: Place
+    ) -> Iterator[inspect.Parameter]:
+        name = place.name(field)
+        option = typer.Option(
+            f"--{name.replace('_', '-')}",
+            *self.short,
+            metavar=self.metavar,
+            help=self.help,
+            rich_help_panel=place.panel or self.panel,
+            min=self.minimum,
+        )
+        required = field.default is MISSING
+        yield inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if required else field.default,
+            annotation=Annotated[annotation, option],
+        )
+
+    def read(
+        self, field: Field[Any], annotation: Any, place: Place, values: Mapping[str, Any]
+    ) -> Any:
+        return values[place.name(field)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument(Declaration):
+    """A word without a flag, such as the file in ``condgof check FILE``."""
+
+    metavar: str
+    help: str
+
+    def parameters(
+        self, field: Field[Any], annotation: Any, place: Place
+    ) -> Iterator[inspect.Parameter]:
+        argument = typer.Argument(metavar=self.metavar, show_default=False, help=self.help)
+        yield inspect.Parameter(
+            place.name(field),
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=Annotated[annotation, argument],
+        )
+
+    def read(
+        self, field: Field[Any], annotation: Any, place: Place, values: Mapping[str, Any]
+    ) -> Any:
+        return values[place.name(field)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Declaration):
+    """A field that is a dataclass of options itself."""
+
+    #: What the names of the options begin with: "a-" makes ``--a-mean`` of ``mean``.
+    prefix: str = ""
+    #: The panel of the help for all of the options, in place of their own.
+    panel: str | None = None
+    #: Fields that are no options here, and keep their defaults.
+    without: Collection[str] = ()
+
+    def parameters(
+        self, field: Field[Any], annotation: Any, place: Place
+    ) -> Iterator[inspect.Parameter]:
+        return _parameters(annotation, Place(self.prefix, self.panel), self.without)
+
+    def read(
+        self, field: Field[Any], annotation: Any, place: Place, values: Mapping[str, Any]
+    ) -> Any:
+        return _read(annotation, Place(self.prefix, self.panel), self.without, values)
+
+
+class Declared(NamedTuple):
+    """A field with its type, and what it is on the command line."""
+
+    field: Field[Any]
+    annotation: Any
+    declaration: Declaration
+
+
+def _declared(options: type[Any], without: Collection[str]) -> Iterator[Declared]:
+    annotations = get_type_hints(options, include_extras=True)
+    for field in fields(options):
+        if field.name not in without:
+            annotation, declaration = get_args(annotations[field.name])
+            yield Declared(field, annotation, declaration)
+
+
+def _parameters(
+    options: type[Any], place: Place, without: Collection[str]
+) -> Iterator[inspect.Parameter]:
+    for field, annotation, declaration in _declared(options, without):
+        yield from declaration.parameters(field, annotation, place)
+
+
+def _read(
+    options: type[Options],
+    place: Place,
+    without: Collection[str],
+    values: Mapping[str, Any],
+) -> Options:
+    arguments = {
+        field.name: declaration.read(field, annotation, place, values)
+        for field, annotation, declaration in _declared(options, without)
+    }
+    return options(**arguments)
 
 
 def command(
-    name: str,
-    options: Iterable[Option],
-    help: str,
-    examples: str,
-    data: tuple[str, str] | None = ("DATA", DATA_HELP),
-    fails: str = "",
-) -> Callable[[Callable[[Mapping[str, Any]], int]], Command]:
-    """Make a command of a function from all that was given to the exit code: 1 where it `fails`."""
-    codes = "2: bad input or usage, with a message. 3: an internal error."
-    help += f"\n\nExit code 0: it ran. 1: {fails}. {codes}" if fails else ""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
-    if data is not None:
-        table = typer.Argument(metavar=data[0], show_default=False, help=data[1])
-        parameters.append(
-            inspect.Parameter("data", keyword, annotation=Annotated[str, table])
-        )
-    parameters += [option.parameter() for option in options]
+    options: type[Options], *, help: str, examples: str, fails: str = ""
+) -> Callable[[Callable[[Options, str], int]], Command]:
+    """Make a command of a function of its options and the command line.
 
-    def decorate(run: Callable[[Mapping[str, Any]], int]) -> Command:
-        def call(**given: Any) -> None:
-            raise typer.Exit(run(given))
+    Parameters
+    ----------
+    options : type
+        The dataclass of the options.
+    help, examples : str
+        What ``--help`` says before and after the options.
+    fails : str
+        When the function returns the exit code 1; "" where it never does.
+    """
+    if fails:
+        others = "2: bad input or usage, with a message. 3: an internal error."
+        help += f"\n\nExit code 0: it ran. 1: {fails}. {others}"
+    context = inspect.Parameter(
+        "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
+    )
+    parameters = [context, *_parameters(options, Place(), without=())]
 
-        call.__name__ = name
+    def decorate(run: Callable[[Options, str], int]) -> Command:
+        def call(context: typer.Context, **values: Any) -> None:
+            command_line = shlex.join(("condgof", *context.obj))
+            read = _read(options, Place(), without=(), values=values)
+            raise typer.Exit(run(read, command_line))
+
+        call.__name__ = run.__name__
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {p.name: p.annotation for p in parameters}
-        return lambda group: group.command(help=help, epilog=examples)(call)
+        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        return lambda commands: commands.command(help=help, epilog=examples)(call)
 
     return decorate
 
@@ -97,7 +226,7 @@ def program() -> Callable[..., Any]:
             "Does a model of y given x, with its uncertainty, fit the data? If not: where,"
             " and how?"
         ),
-        context_settings=SETTINGS,
+        context_settings=CONTEXT_SETTINGS,
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -105,21 +234,18 @@ def program() -> Callable[..., Any]:
     )
     paper = typer.Typer(
         help="Reproduce the paper's figures and tables.",
-        context_settings=SETTINGS,
+        context_settings=CONTEXT_SETTINGS,
         no_args_is_help=True,
     )
     app.add_typer(paper, name="paper")
     # Every command has its own options; the program itself has none.
     app.callback()(lambda: None)
-    commands = (
-        _check.check,
-        _compare.compare,
-        _compare.rank,
-        _watch.watch,
-        _demo.demo,
-        _study.study,
-    )
-    for group, members in ((app, commands), (paper, (_study.power, _study.criterion))):
-        for each in members:
-            each(group)
+    _check.check(app)
+    _compare.compare(app)
+    _compare.rank(app)
+    _watch.watch(app)
+    _demo.demo(app)
+    _study.study(app)
+    _study.power(paper)
+    _study.criterion(paper)
     return typer.main.get_command(app)

@@ -1,32 +1,42 @@
-"""`condgof check`: its options; read, check, write the report, show."""
+"""`condgof check`: its options; read the table, check, write the report, print."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from condgof.check import Check, Repair
+from condgof.check import STAGES, WORSE, Check, Repair, verdict_words
 from condgof.check import check as run_check
-from condgof.check._check import STAGES
-from condgof.check._size import WORSE
-from condgof.check._text import verdict_words
-from condgof.cli import _output as output
-from condgof.cli._app import Many, One, Option, command
-from condgof.cli._load import Loaded, loaded
-from condgof.cli._roles import NONE, Candidate, Given
+from condgof.cli._app import Group, Option, command
+from condgof.cli._load import LoadedTable, load_table
+from condgof.cli._options import (
+    OUTPUT,
+    ROWS,
+    TEST,
+    ColumnOptions,
+    DataArgument,
+    DependenceOptions,
+    FormatOptions,
+    PredictionOptions,
+    ReportOption,
+    TestOptions,
+)
+from condgof.cli._output import (
+    OutputFile,
+    Printer,
+    print_check,
+    write_repaired,
+    write_whole,
+)
+from condgof.cli._predictions import ABSENT
+from condgof.cli._roles import Candidate, RowOptions
 from condgof.engine import stages
 from condgof.errors import InputError
-from condgof.laws._as_model import FAMILIES
 from condgof.report import terminal
-
-DATA, PREDICTIONS, MODEL = (
-    "Data",
-    "Predictions in columns of DATA: one kind",
-    "Or a model to import",
-)
-ROWS, TEST, OUTPUT = "Groups, and rows that depend on each other", "Check", "Output"
 
 HELP = (
     "Check whether a model fits: the verdict, how and where it does not fit, and how"
@@ -50,152 +60,237 @@ EXAMPLES = (
     " m --std s --tolerance 0.1 --fail-on-reject\n\ncondgof check houses.csv --x rooms,town"
     " --y price --model mymodels.py:fitted"
 )
-OPTIONS = (
-    Option("x", list[str], "COLUMN", DATA, ..., "What y is modelled by. Text columns are categories."),
-    Option("y", list[str], "COLUMN", DATA, ..., "What was observed."),
-    Option("categorical", Many, "COLUMN", DATA, None, "Columns of x that hold categories in numbers."),
-    Option("drop-nulls", bool, "", DATA, False, "Leave out rows with missing values, and say how many."),
-    Option("mean", Many, "COLUMN", PREDICTIONS, None, "Mean of a normal model, one for each of y."),
-    Option("std", Many, "COLUMN", PREDICTIONS, None, "Its standard deviation, one for each of y."),
-    Option("family", One, "NAME", PREDICTIONS, None, f"A closed form: {', '.join(FAMILIES)}."),
-    Option("param", Many, "NAME=COLUMN", PREDICTIONS, None, "Its parameters, each a column or a "
-        "number, as in mu=m,sigma=0.5. A name that is wrong is answered with the right ones."),
-    Option("draws", Many, "COLUMN", PREDICTIONS, None, "Draws of y, a column each, such as 'y_*': "
-        "posterior predictive samples, runs of a simulator, members of an ensemble."),
-    Option("quantiles", Many, "COLUMN=LEVEL", PREDICTIONS, None, "Predicted quantiles with their "
-        "levels, which increase: q05=0.05,q50=0.5,q95=0.95."),
-    Option("interval", Many, "COLUMN", PREDICTIONS, None, "Low and high end of a prediction interval, "
-        "as in lo,hi; of nested intervals, the smallest first: lo50,hi50,lo90,hi90."),
-    Option("coverage", Many, "SHARE", PREDICTIONS, None, "How often each holds y: 0.9, or 0.5,0.9."),
-    Option("pit", Many, "COLUMN", PREDICTIONS, None, "Probability integral transform F(y|x) of each y."),
-    Option("score", Many, "COLUMN", PREDICTIONS, None, "Derivative of log p(y|x) by y, for each of y."),
-    Option("prob", Many, "COLUMN", PREDICTIONS, None, "Of classes: predicted probability, a column for "
-        "each class of y (or one, for the second of two classes). Classes are called as the columns "
-        "are, without what all of these begin with; or see --classes."),
-    Option("classes", One, "NAMES", PREDICTIONS, None, "What y calls the classes, with commas between, "
-        "in the order of --prob; a name with a comma in it between double quotes."),
-    Option("ordered", bool, "", PREDICTIONS, False, "The order of the classes means something."),
-    Option("count-mean", Many, "COLUMN", PREDICTIONS, None, "Of counts: mean of a Poisson model."),
-    Option("model", One, "ADDRESS", MODEL, None, "A fitted model to import: package.module:name, or "
-        "path/to/file.py:name. This runs the code in there: name only code that you trust. A function "
-        "without arguments is called for the model, which gets x as a frame of pandas, "
-        "where that is installed. Pickle files are never opened."),
-    Option("event", One, "COLUMN", ROWS, None, "y is a time, and this says whether the event came then "
-        "(1) or had not come by then (0): right censoring."),
-    Option("entry", One, "COLUMN", ROWS, None, "With --event: the time from which on each row was "
-        "watched (left truncation)."),
-    Option("by", One, "COLUMN", ROWS, None, "Test each group too, p-values corrected for their number."),
-    Option("groups", One, "COLUMN", ROWS, None, "Rows with the same value depend on each other, such "
-        "as visits of one patient."),
-    Option("dependence", One, "LENGTH", ROWS, None, "Rows are in order of time, and those up to about "
-        "this many rows apart depend on each other; or auto."),
-    Option("slice", Many, "QUERY", TEST, None, "Rows to test too, as a query of pandas of x and "
-        "predicted, such as 'age < 30 and married == 1'; may be repeated."),
-    Option("tolerance", float | None, "SIZE", TEST, None, "The largest size that you allow, in standard "
-        "deviations (of classes, a probability): is it worse, or good enough?"),
-    Option("alpha", float, "LEVEL", TEST, 0.05, "Level of the test, and of all that is named."),
-    Option("seed", int, "N", TEST, 0, "The same seed gives the same result.", 0),
-    Option("threads", int | None, "N", TEST, None, "One a core unless given; changes no result.", 1),
-    Option("report", Path | None, "FILE", OUTPUT, None, "Write a report, one HTML file; a file of that "
-        "name is replaced, but none that is read."),
-    Option("repair", Path | None, "FILE", OUTPUT, None, "Learn a correction of the model, and write all "
-        "predictions as they are and repaired (.parquet, .csv), each row by what other rows taught."),
-    Option("json", bool, "", OUTPUT, False, "Print one JSON document: see docs/reference/json.md."),
-    Option("quiet", bool, "", OUTPUT, False, "Print the verdict only, one line."),
-    Option("fail-on-reject", bool, "", OUTPUT, False, "Exit with 1 when the model is rejected, or is "
-        "in a group of --by or --slice; with --tolerance, when it is worse than that."),
-)  # fmt: skip
 FAILS = (
     "--fail-on-reject, and the model is rejected (with --tolerance: is worse than allowed)"
 )
 
 
-@command("check", OPTIONS, HELP, EXAMPLES, fails=FAILS)
-def check(given: Given) -> int:
-    # Whatever users' models print must not get between the results.
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of `condgof check`."""
+
+    data: DataArgument
+    columns: Annotated[ColumnOptions, Group()]
+    predictions: Annotated[PredictionOptions, Group()]
+    event: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            panel=ROWS,
+            help=(
+                "y is a time, and this says whether the event came then (1) or had not"
+                " come by then (0): right censoring."
+            ),
+        ),
+    ] = None
+    entry: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            panel=ROWS,
+            help=(
+                "With --event: the time from which on each row was watched (left"
+                " truncation)."
+            ),
+        ),
+    ] = None
+    by: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            panel=ROWS,
+            help="Test each group too, p-values corrected for their number.",
+        ),
+    ] = None
+    dependence: Annotated[DependenceOptions, Group()]
+    slice: Annotated[
+        list[str] | None,
+        Option(
+            metavar="QUERY",
+            panel=TEST,
+            help=(
+                "Rows to test too, as a query of pandas of x and predicted, such as 'age <"
+                " 30 and married == 1'; may be repeated."
+            ),
+        ),
+    ] = None
+    tolerance: Annotated[
+        float | None,
+        Option(
+            metavar="SIZE",
+            panel=TEST,
+            help=(
+                "The largest size that you allow, in standard deviations (of classes, a"
+                " probability): is it worse, or good enough?"
+            ),
+        ),
+    ] = None
+    test: Annotated[TestOptions, Group()]
+    report: ReportOption = None
+    repair: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            panel=OUTPUT,
+            help=(
+                "Learn a correction of the model, and write all predictions as they are"
+                " and repaired (.parquet, .csv), each row by what other rows taught."
+            ),
+        ),
+    ] = None
+    format: Annotated[FormatOptions, Group()]
+    fail_on_reject: Annotated[
+        bool,
+        Option(
+            metavar="",
+            panel=OUTPUT,
+            help=(
+                "Exit with 1 when the model is rejected, or is in a group of --by or"
+                " --slice; with --tolerance, when it is worse than that."
+            ),
+        ),
+    ] = False
+
+
+@command(CheckOptions, help=HELP, examples=EXAMPLES, fails=FAILS)
+def check(options: CheckOptions, command_line: str) -> int:
+    """Run `condgof check`, and return its exit code."""
+    quiet = options.format.quiet
+    repair: Repair | None = None
+    # What users' models print goes to standard error, so that results alone are printed.
     with (
         redirect_stdout(sys.stderr),
-        stages(*STAGES, "report", show=not given["quiet"]) as begin,
+        stages(*STAGES, "report", show=not quiet) as begin,
     ):
         begin("reading")
-        with loaded(given, [Candidate("", {}, given["model"], "--")]) as rows:
-            result, better = _checked(rows, given)
-        facts = {
-            "data": rows.words,
-            **({"model": given["model"]} if given["model"] else {}),
-        }
-        if given["report"] is not None:
+        with load_table(
+            options.data,
+            options.columns,
+            [Candidate(options=options.predictions)],
+            classes=options.predictions.class_names,
+            rows=RowOptions(
+                by=options.by,
+                event=options.event,
+                entry=options.entry,
+                groups=options.dependence.groups,
+            ),
+            seed=options.test.seed,
+            quiet=quiet,
+            outputs=[
+                OutputFile("--report", options.report),
+                OutputFile("--repair", options.repair, endings=(".parquet", ".csv")),
+            ],
+        ) as table:
+            if options.repair is not None:
+                _check_repairable(table)
+            result = _check(table, options)
+            if options.repair is not None:
+                repair = result.repair(rng=options.test.seed)
+                write_repaired(options.repair, result, repair)
+        facts = _facts(table, options.predictions.model)
+        if options.report is not None:
             begin("report")
             notes = [f"{head}: {text}" for head, text in facts.items()]
-            page = result.to_html(command=output.command_line(given), notes=notes)
-            output.write_whole(given["report"], page)
+            page = result.to_html(command=command_line, notes=notes)
+            write_whole(options.report, page)
 
-    def show() -> None:
-        output.show_check(result, facts)
-        if better is not None:
+    def print_text() -> None:
+        print_check(result, facts)
+        if repair is not None:
             print(
-                f"\nRepair: {terminal(given['repair'])}, each row by what other rows taught"
+                f"\nRepair: {terminal(options.repair)}, each row by what other rows taught"
             )
-            print("\n".join(map(terminal, better.sentences)))
+            for sentence in repair.sentences:
+                print(terminal(sentence))
 
-    told = result.words if result.tolerance is None else result.tolerance.words
-    line = f"{verdict_words(result)}. {told}"
-    output.print_result(given, line, show, _document(result, rows, given, better))
-    failed = result.rejected or any(group.pvalue <= result.alpha for group in result.groups)
-    if result.tolerance is not None:
-        failed = result.tolerance.verdict == WORSE
-    return 1 if given["fail_on_reject"] and failed else 0
+    printer = Printer(
+        command_line=command_line,
+        format=options.format,
+        seed=options.test.seed,
+        report=options.report,
+    )
+    words = result.words if result.tolerance is None else result.tolerance.words
+    printer.print(
+        line=f"{verdict_words(result)}. {words}",
+        text=print_text,
+        document=_document(result, table, options, repair),
+    )
+    return 1 if options.fail_on_reject and _fails(result) else 0
 
 
-def dependence_of(given: Given) -> int | str | None:
-    asked: str | None = given["dependence"]
-    return int(asked) if asked is not None and asked.isdecimal() else asked
-
-
-def _checked(rows: Loaded, given: Given) -> tuple[Check, Repair | None]:
-    if rows.streamed and given["repair"] is not None:
-        streamed = "this table is streamed because it is large"
+def _check_repairable(table: LoadedTable) -> None:
+    if table.streamed:
         raise InputError(
-            f"--repair needs all rows in memory, and {streamed}. Repair a part of it."
+            "--repair needs all rows in memory, and this table is streamed because it is"
+            " large. Repair a part of it."
         )
-    settings: dict[str, Any] = {
-        "by": rows.by, "slices": tuple(given["slice"] or ()), "tolerance": given["tolerance"],
-        "alpha": given["alpha"], "rng": given["seed"], "engine": given["threads"],
-        "dependence": dependence_of(given), "groups": rows.column("groups"),
-        "event": rows.column("event"), "entry": rows.column("entry"),
-    }  # fmt: skip
-    result = run_check(rows.models[0], rows.x, rows.y, **settings)
-    if given["repair"] is None:
-        return result, None
-    better = result.repair(rng=given["seed"])
-    output.write_repaired(given["repair"], result, better)
-    return result, better
+
+
+def _check(table: LoadedTable, options: CheckOptions) -> Check:
+    return run_check(
+        table.models[0],
+        table.x,
+        table.y,
+        event=table.event,
+        entry=table.entry,
+        by=table.by,
+        slices=tuple(options.slice or ()),
+        groups=table.groups,
+        dependence=options.dependence.length,
+        tolerance=options.tolerance,
+        alpha=options.test.alpha,
+        rng=options.test.seed,
+        engine=options.test.threads,
+    )
+
+
+def _fails(result: Check) -> bool:
+    """Return whether the model is rejected, or worse than a tolerance."""
+    if result.tolerance is not None:
+        return result.tolerance.verdict == WORSE
+    return result.rejected or any(each.pvalue <= result.alpha for each in result.groups)
+
+
+def _facts(table: LoadedTable, model: str | None) -> Mapping[str, str]:
+    """Return what is printed before the verdict: the table, and the model to import."""
+    facts = {"data": table.words}
+    if model:
+        facts["model"] = model
+    return facts
 
 
 def _document(
-    result: Check, rows: Loaded, given: Given, better: Repair | None
+    result: Check, table: LoadedTable, options: CheckOptions, repair: Repair | None
 ) -> dict[str, Any]:
-    """Return the JSON document: the check, and where it comes from; see docs/reference/json.md."""
-    plain, roles = result.to_dict(), rows.read.roles
-    del plain["result"]["null_distribution"]
-    return {
-        "data": rows.to_dict(),
-        "columns": {
-            "x": list(roles.x),
-            "y": list(roles.y),
-            **NONE,
-            **roles.predictions[0].facts,
-            "categorical": list(roles.categorical),
-            "groups": roles.groups,
-            "by": roles.by,
-            **({} if roles.event is None else {"event": roles.event, "entry": roles.entry}),
-        },
-        "model": given["model"],
-        **(
-            {}
-            if better is None
-            else {"repair": {"file": str(given["repair"]), **better.to_dict()}}
-        ),
-        "verdict": verdict_words(result),
-        **plain,
+    """Return the JSON document: the check, and what it was made from.
+
+    docs/reference/json.md describes the keys.
+    """
+    document = {
+        "data": table.to_dict(),
+        "columns": _columns_document(table),
+        "model": options.predictions.model,
     }
+    if repair is not None:
+        document["repair"] = {"file": str(options.repair), **repair.to_dict()}
+    plain = result.to_dict()
+    del plain["result"]["null_distribution"]
+    return {**document, "verdict": verdict_words(result), **plain}
+
+
+def _columns_document(table: LoadedTable) -> dict[str, Any]:
+    roles = table.rows.roles
+    (predictions,) = roles.predictions
+    document = {
+        "x": list(roles.x),
+        "y": list(roles.y),
+        **ABSENT,
+        **predictions.values,
+        "categorical": list(roles.categorical),
+        "groups": roles.rows.groups,
+        "by": roles.rows.by,
+    }
+    if roles.rows.event is not None:
+        document["event"] = roles.rows.event
+        document["entry"] = roles.rows.entry
+    return document

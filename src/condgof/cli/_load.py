@@ -1,4 +1,4 @@
-"""From a table and the roles of its columns to models, x and y: surveyed, then whole or as a stream."""
+"""From a table and the roles of its columns to models, x and y, in memory or streamed."""
 
 from __future__ import annotations
 
@@ -9,78 +9,75 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray
-from condgof.cli import _roles, tell
-from condgof.cli._model import load_model, model_file, running
-from condgof.cli._output import check_place, naming
-from condgof.cli._roles import Candidate, Given, Roles, number_of
-from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError, retold
-from condgof.laws._law import Law, ModelLike
-from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow
-from condgof.sample._table import few, some
-from condgof.sample._values import missing_in
+from condgof.cli import print_message
+from condgof.cli._columns import ColumnNames, parse_number
+from condgof.cli._model import models_subject, user_errors
+from condgof.cli._options import ClassOptions, ColumnOptions
+from condgof.cli._output import OutputFile, naming
+from condgof.cli._roles import Candidate, Roles, RowOptions, find_roles
+from condgof.errors import InputError, InputTypeError, NonFiniteError, reworded
+from condgof.laws import ModelLike
+from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, list_texts, missing_in
 
+#: The name of standard input, as users type it.
 STDIN = "-"
-#: Tables whose columns take more bytes than this are not read whole.
+#: Tables whose columns take more bytes than this are streamed: 256 MiB.
 STREAM_BYTES = 1 << 28
-#: None where predictions are in columns.
-Models: TypeAlias = Sequence[ModelLike | None]
 
 
 def open_table(data: str) -> Table:
-    arrow()
-    return (
-        Table.of_text("standard input", sys.stdin.buffer.read())
-        if data == STDIN
-        else Table.of(data)
-    )
+    """Find the files that a name stands for, and read the types of their columns."""
+    arrow()  # says what to install, before standard input is read
+    if data == STDIN:
+        return Table.from_text("standard input", sys.stdin.buffer.read())
+    return Table.from_path(data)
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
-    """A table that was read through: what is missing in it, and some columns of complete rows."""
+class CompleteRows:
+    """A table that was read through: its complete rows, and some of their columns."""
 
     table: Table
     roles: Roles
-    #: The columns that were kept, of the rows that have everything; and which rows those
-    #: are.
+    #: The columns that were kept, of the complete rows, (left,) each.
     data: dict[str, AnyArray]
+    #: Whether each row of the table is complete, (rows of the table,).
     complete: NDArray[np.bool_]
     #: In how many rows each column is missing.
     missing: Counter[str]
 
     @classmethod
-    def of(cls, table: Table, roles: Roles, keep: Sequence[str]) -> Read:
-        complete, parts, missing = [np.ones(0, dtype=bool)], [], Counter[str]()
+    def from_table(cls, table: Table, roles: Roles, keep: Sequence[str]) -> CompleteRows:
+        """Read a table through, and keep some columns of its complete rows."""
+        complete = [np.ones(0, dtype=bool)]
+        parts: list[dict[str, AnyArray]] = []
+        missing = Counter[str]()
         for batch in table.batches():
-            # Of objects, those of text, None alone is missing.
-            lost = {
-                name: (
-                    values == np.array(None)
-                    if values.dtype == object
-                    else missing_in(values)
-                )
-                for name, values in batch.items()
-            }
-            missing.update({name: int(rows.sum()) for name, rows in lost.items()})
-            complete.append(~np.logical_or.reduce([*lost.values()]))
-            parts.append({name: batch[name][complete[-1]] for name in keep})
-        data = {
-            name: np.concatenate([part[name] for part in parts]) for name in keep if parts
-        }
+            missing_by_column = {name: _missing(values) for name, values in batch.items()}
+            for name, rows in missing_by_column.items():
+                missing[name] += int(rows.sum())
+            here = ~np.logical_or.reduce(list(missing_by_column.values()))
+            complete.append(here)
+            parts.append({name: batch[name][here] for name in keep})
+        data: dict[str, AnyArray] = {}
+        if parts:
+            data = {name: np.concatenate([part[name] for part in parts]) for name in keep}
         return cls(table, roles, data, np.concatenate(complete), missing)
 
     @property
     def left(self) -> int:
+        """The number of complete rows."""
         return int(np.count_nonzero(self.complete))
 
     @property
     def dropped(self) -> int:
+        """The number of rows with missing values."""
         return len(self.complete) - self.left
 
     @property
@@ -89,203 +86,248 @@ class Read:
         return {name: self.missing[name] for name in self.roles.all if self.missing[name]}
 
     @property
-    def words(self) -> str:
+    def dropped_words(self) -> str:
         """The rows with missing values, as in "3 rows (income 2, food 1)"."""
         listed = [f"{name} {count:,}" for name, count in self.dropped_by_column.items()]
-        return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({some(listed)})"
+        return f"{self.dropped:,} row{'s' * (self.dropped != 1)} ({list_texts(listed)})"
 
-    def judge(self, drop_nulls: bool, least: int = MIN_ROWS) -> None:
-        label, left, dropped = self.table.label, self.left, self.dropped
-        if dropped and not drop_nulls:
-            what = f"{label} has missing values in {self.words} of {len(self.complete):,}"
+    def check(self, *, drop_nulls: bool, least: int = MIN_ROWS) -> None:
+        """Raise if rows with missing values are not to be dropped, or too few are left."""
+        label = self.table.label
+        if self.dropped and not drop_nulls:
             raise NonFiniteError(
-                f"{what}. --drop-nulls leaves those rows out.", count=dropped
+                f"{label} has missing values in {self.dropped_words} of"
+                f" {len(self.complete):,}. --drop-nulls leaves those rows out.",
+                count=self.dropped,
             )
-        if left < least:
-            after = (
-                f" after {dropped:,} with missing values were left out" if dropped else ""
-            )
-            what = f"{label} has {left} row{'s' * (left != 1)}{after}"
+        if self.left < least:
+            after = ""
+            if self.dropped:
+                after = f" after {self.dropped:,} with missing values were left out"
             raise InputError(
-                f"{what}, and a check needs at least {least}, better hundreds."
+                f"{label} has {self.left} row{'s' * (self.left != 1)}{after}, and a check"
+                f" needs at least {least}, better hundreds."
             )
 
-    def counting(self, text: str) -> str:
-        """Have a message say that rows that were left out are not counted in row numbers."""
-        counted = self.dropped and "counted from 0" in text
-        return f"{text} Rows that were left out are not counted." if counted else text
+    def add_row_note(self, message: str) -> str:
+        """Have a message say that row numbers do not count the rows that were left out."""
+        if self.dropped and "counted from 0" in message:
+            return f"{message} Rows that were left out are not counted."
+        return message
+
+    def y(self) -> Frame:
+        """Return y as a frame; models get one column of it as (n,)."""
+        names = self.roles.y
+        return Frame({name: self.data[name] for name in names}, flat=len(names) == 1)
+
+
+def _missing(values: AnyArray) -> NDArray[np.bool_]:
+    """Return which values are missing, (n,); of objects, which are text, None alone is."""
+    if values.dtype == object:
+        return np.asarray(values == np.array(None), dtype=bool)
+    return missing_in(values)
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
-    """What a check, or a comparison, needs: models and rows, and what is known of the table."""
+class LoadedTable:
+    """What a check or a comparison needs: models and rows, and where they come from."""
 
-    read: Read
-    models: list[Any]
-    #: Frame and Frame, or Source and None.
+    rows: CompleteRows
+    #: One for each candidate.
+    models: list[ModelLike]
+    #: A frame; or the source of x and y where the table is streamed, and y is None.
     x: Any
-    y: Any
+    y: Frame | None
 
     @property
     def streamed(self) -> bool:
-        return isinstance(self.x, Source)
+        """Whether the rows are read again as a stream."""
+        return self.y is None
 
     @property
     def by(self) -> Frame | str | None:
         """The group of each row, or the column of x that has it."""
-        name = self.read.roles.by
-        if name is None or name in self.read.roles.x:
+        name = self.rows.roles.rows.by
+        if name is None or name in self.rows.roles.x:
             return name
-        return Frame({name: self.read.data[name]}, flat=True)
+        return Frame({name: self.rows.data[name]}, flat=True)
 
-    def column(self, role: str) -> AnyArray | None:
-        name = getattr(self.read.roles, role)
-        return None if name is None else self.read.data[name]
+    @property
+    def event(self) -> AnyArray | None:
+        """Whether the event came, (n,)."""
+        return self._column(self.rows.roles.rows.event)
+
+    @property
+    def entry(self) -> AnyArray | None:
+        """When the row began to be watched, (n,)."""
+        return self._column(self.rows.roles.rows.entry)
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """Which rows depend on each other, (n,)."""
+        return self._column(self.rows.roles.rows.groups)
+
+    def _column(self, name: str | None) -> AnyArray | None:
+        return None if name is None else self.rows.data[name]
 
     @property
     def words(self) -> str:
-        rows = f"{self.read.table.label}: {self.read.left:,} rows"
-        if self.read.dropped:
-            rows += (
-                f"; {self.read.words} with missing values left out, not counted in row"
-                " numbers"
+        """The table in a line: its name, how many rows it has, and which were left out."""
+        words = f"{self.rows.table.label}: {self.rows.left:,} rows"
+        if self.rows.dropped:
+            words += (
+                f"; {self.rows.dropped_words} with missing values left out, not counted in"
+                " row numbers"
             )
-        return f"{rows}; streamed" if self.streamed else rows
+        return f"{words}; streamed" if self.streamed else words
 
     def to_dict(self) -> dict[str, Any]:
+        """Return what JSON says of the table."""
         return {
-            "path": self.read.table.label,
-            "rows": self.read.left,
-            "dropped_rows": self.read.dropped,
-            "dropped_by_column": self.read.dropped_by_column,
+            "path": self.rows.table.label,
+            "rows": self.rows.left,
+            "dropped_rows": self.rows.dropped,
+            "dropped_by_column": self.rows.dropped_by_column,
             "streamed": self.streamed,
         }
 
 
 @contextmanager
-def loaded(given: Given, candidates: Sequence[Candidate]) -> Iterator[Loaded]:
-    """Read the table, for as long as its rows are needed, once for all models."""
-    table, addresses = open_table(given["data"]), [one.model for one in candidates]
-    roles = _roles.find_roles(given, table.label, table.names, candidates)
-    models: list[ModelLike | None] = []
-    for one in candidates:
-        with retold(one.told):
-            models.append(None if one.model is None else load_model(one.model))
-    inputs = [*table.paths, *map(model_file, addresses)]
-    check_place(given["report"], "--report", (), inputs)
-    check_place(given.get("repair"), "--repair", (".parquet", ".csv"), inputs)
-    with _rows(table, roles, models, given) as rows, running(*addresses):
-        yield rows
+def load_table(
+    data: str,
+    columns: ColumnOptions,
+    candidates: Sequence[Candidate],
+    *,
+    classes: ClassOptions,
+    rows: RowOptions,
+    seed: int,
+    quiet: bool,
+    outputs: Sequence[OutputFile],
+) -> Iterator[LoadedTable]:
+    """Read a table, once for all models, for as long as its rows are needed.
+
+    Parameters
+    ----------
+    data : str
+        A file, a folder, a pattern, or "-".
+    columns, classes, rows : ColumnOptions, ClassOptions, RowOptions
+        Which columns are what.
+    candidates : sequence of Candidate
+        The models.
+    seed : int
+        For breaking ties of predictions.
+    quiet : bool
+        Whether to say nothing of tables that are large and cannot be streamed.
+    outputs : sequence of OutputFile
+        Files that will be written, which must not be those that are read.
+    """
+    table = open_table(data)
+    names = ColumnNames(table.label, table.names)
+    roles = find_roles(names, columns, candidates, classes=classes, rows=rows, seed=seed)
+    for candidate, predictions in zip(candidates, roles.predictions, strict=True):
+        with candidate.named():
+            predictions.load()
+    inputs = list(table.paths)
+    for predictions in roles.predictions:
+        inputs += predictions.files()
+    for output in outputs:
+        output.check(inputs)
+    addresses = [each.options.model for each in candidates]
+    subject = models_subject(address for address in addresses if address is not None)
+    with (
+        _read(table.reading(roles.kinds), roles, columns.drop_nulls, quiet) as loaded,
+        user_errors(subject),
+    ):
+        yield loaded
 
 
 @contextmanager
-def _rows(table: Table, roles: Roles, models: Models, given: Given) -> Iterator[Loaded]:
-    """Read the rows, whole or as a stream; where a model is None, predictions are in columns."""
-    table = table.reading(roles.kinds)
+def _read(
+    table: Table, roles: Roles, drop_nulls: bool, quiet: bool
+) -> Iterator[LoadedTable]:
+    """Read the rows, into memory or as a stream."""
     large = bool(table.paths) and table.bytes > STREAM_BYTES
-    classes = any("prob" in each.facts for each in roles.predictions)
-    reason = (
-        "predictions of classes"
-        if classes
-        else "--event"
-        if roles.event is not None
-        else ""
-    )
-    if large and reason and not given["quiet"]:
-        tell(
-            f"reading {len(roles.all)} columns into memory, because {reason} cannot be"
-            " streamed."
+    if large and roles.cannot_stream and not quiet:
+        print_message(
+            f"reading {len(roles.all)} columns into memory, because {roles.cannot_stream}"
+            " cannot be streamed."
         )
-    few = tuple(dict.fromkeys(filter(None, (*roles.labels, roles.groups))))
-    read = Read.of(table, roles, few if large and not reason else roles.all)
-    read.judge(given["drop_nulls"])
-    with retold(read.counting):
-        if not large or reason:
-            yield _whole(read, models, given)
+    stream = large and not roles.cannot_stream
+    keep = roles.kept_of_stream if stream else roles.all
+    rows = CompleteRows.from_table(table, roles, keep)
+    rows.check(drop_nulls=drop_nulls)
+    with reworded(rows.add_row_note):
+        if not stream:
+            yield _in_memory(rows)
             return
-        bound = _models(models, read, [each.model for each in roles.predictions])
-        with _source(read) as source:
-            framed = any(model is not None for model in models)
-            yield Loaded(read, bound, replace(source, framed=framed), None)
+        models = [predictions.streamed(rows) for predictions in roles.predictions]
+        framed = any(predictions.takes_frame for predictions in roles.predictions)
+        with _source(rows) as source:
+            yield LoadedTable(rows, models, replace(source, framed=framed), None)
 
 
-def _whole(read: Read, models: Models, given: Given) -> Loaded:
-    roles, data = read.roles, read.data
-    text = {name: {*data[name]} for name in roles.x if data[name].dtype == "O"}
-    check_text(read.table, roles, text)
-    x = Frame({name: data[name] for name in roles.x}, utc=read.table.utc)
-    predicted: list[Law | None] = []
-    for each in roles.predictions:
-        model = each.model
-        if "prob" in each.facts:
-            model = _roles.class_columns(given, data, each.names, roles.y[0])
-        with retold(f"{read.table.label}, columns {few(each.names)}"):
-            # Numbered as a stream of these rows has them, so that ties are broken alike.
-            predicted.append(None if model is None else model.bind(data, np.arange(len(x))))
-    imported = any(model is not None for model in models)
-    bound = _models(models, read, predicted)
-    return Loaded(read, bound, x.pandas() if imported else x, y_of(data, roles))
+def _in_memory(rows: CompleteRows) -> LoadedTable:
+    roles = rows.roles
+    x_data = {name: rows.data[name] for name in roles.x}
+    text = {name: set(values) for name, values in x_data.items() if values.dtype == object}
+    _check_text(rows.table, roles, text)
+    x = Frame(x_data, utc=rows.table.utc)
+    models = [predictions.in_memory(rows) for predictions in roles.predictions]
+    framed = any(predictions.takes_frame for predictions in roles.predictions)
+    return LoadedTable(rows, models, x.pandas() if framed else x, rows.y())
 
 
-def y_of(data: Mapping[str, AnyArray], roles: Roles) -> Frame:
-    """Return y as a frame; models get one column of it as (n,)."""
-    return Frame({name: data[name] for name in roles.y}, flat=len(roles.y) == 1)
-
-
-def check_text(table: Table, roles: Roles, levels: Mapping[str, Collection[str]]) -> None:
-    """Refuse a column of x with some text among numbers: as categories, it would be of no use."""
-    for name, values in levels.items():
-        odd = [value for value in values if number_of(value) is None]
-        if name not in roles.categorical and odd and 2 * len(odd) < len(values):
+def _check_text(
+    table: Table, roles: Roles, values_by_column: Mapping[str, Collection[str]]
+) -> None:
+    """Refuse a column of x with some text among numbers, which would be categories."""
+    for name, values in values_by_column.items():
+        text = [value for value in values if parse_number(value) is None]
+        if name not in roles.categorical and text and 2 * len(text) < len(values):
             raise InputTypeError(
-                f"Column {name!r} of {table.label} holds {odd[0]!r} among numbers. Correct"
+                f"Column {name!r} of {table.label} holds {text[0]!r} among numbers. Correct"
                 f" it, or take the column as categories with --categorical {name}."
             )
 
 
-def _models(models: Models, read: Read, predicted: Sequence[Any]) -> list[Any]:
-    """Return all models, or what is predicted in columns; what is bound to rows is cut to them."""
-    ready, rows = [], len(read.complete)
-    for model, in_columns in zip(models, predicted, strict=True):
-        if model is not None and model.rows is not None:
-            if model.rows != rows:
-                raise ShapeError(
-                    f"The model is bound to {model.rows} rows and the table has {rows}."
-                    " Give it one row for each of the table, also for rows that"
-                    " --drop-nulls leaves out."
-                )
-            model = model.take(np.flatnonzero(read.complete)) if read.dropped else model
-        ready.append(in_columns if model is None else model)
-    return ready
-
-
 @contextmanager
-def _source(read: Read) -> Iterator[Source]:
-    """Give the rows as a source. Where some are left out, the others are in a file for that long."""
-    table, roles = read.table, read.roles
+def _source(rows: CompleteRows) -> Iterator[Source]:
+    """Give the complete rows as a source, in a temporary file if some were dropped."""
+    roles = rows.roles
     with tempfile.TemporaryDirectory(prefix="condgof-") as folder:
-        if read.dropped:
-            path, pa = Path(folder) / "complete.feather", arrow()
-            types = {
-                "numbers": pa.float64(),
-                "text": pa.string(),
-                "dates": pa.timestamp("us"),
-            }
-            held = {name: types[kind] for name, kind in table.kinds.items()}
-            held |= dict.fromkeys(table.utc, pa.timestamp("us", "UTC"))
-            schema = pa.schema(list(held.items()))
-            with naming(path), arrow("ipc").new_file(str(path), schema) as writer:
-                first = 0
-                for data in table.batches():
-                    last = first + len(next(iter(data.values())))
-                    complete, first = read.complete[first:last], last
-                    chosen = [pa.array(data[name][complete], held[name]) for name in held]
-                    writer.write_batch(pa.RecordBatch.from_arrays(chosen, schema=schema))
-            table = replace(Table.of(path).reading(roles.kinds), kinds=table.kinds)
-        source = Source.of(
+        table = rows.table
+        if rows.dropped:
+            path = Path(folder) / "complete.feather"
+            _write_complete(rows, path)
+            table = replace(
+                Table.from_path(path).reading(roles.kinds), kinds=rows.table.kinds
+            )
+        source = Source.from_table(
             table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1
         )
-        check_text(
-            read.table, roles, {c.name: c.levels for c in source.x_columns if c.levels}
-        )
+        levels = {
+            column.name: column.levels for column in source.x_columns if column.levels
+        }
+        _check_text(rows.table, roles, levels)
         yield replace(source, extra_names=())
+
+
+def _write_complete(rows: CompleteRows, path: Path) -> None:
+    """Write the complete rows of a table into a Feather file, batch by batch."""
+    pa = arrow()
+    type_of_kind = {
+        "numbers": pa.float64(),
+        "text": pa.string(),
+        "dates": pa.timestamp("us"),
+    }
+    types = {name: type_of_kind[kind] for name, kind in rows.table.kinds.items()}
+    types |= dict.fromkeys(rows.table.utc, pa.timestamp("us", "UTC"))
+    schema = pa.schema(list(types.items()))
+    with naming(path), arrow("ipc").new_file(str(path), schema) as writer:
+        first = 0
+        for batch in rows.table.batches():
+            last = first + len(next(iter(batch.values())))
+            complete = rows.complete[first:last]
+            arrays = [pa.array(batch[name][complete], types[name]) for name in types]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            first = last

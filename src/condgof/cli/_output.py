@@ -1,72 +1,85 @@
-"""What commands write: files in one piece, a check on the terminal, tables of repaired predictions."""
+"""What commands write: files in one piece, results on a terminal, repaired predictions."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
-import shlex
 import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from condgof._typing import AnyArray
-from condgof.check import Check, Repair
-from condgof.check._looked import BANDS, column_values
-from condgof.check._record import SCHEMA
-from condgof.check._text import WIDTH, check_text
+from condgof.check import (
+    BAND_LEVELS,
+    SCHEMA,
+    WIDTH,
+    Check,
+    Repair,
+    check_text,
+    column_values,
+)
+from condgof.cli._options import FormatOptions
 from condgof.errors import InputError
-from condgof.laws._discrete import Probabilities, normalised
-from condgof.laws._known import Intervals, Quantiles
-from condgof.laws._law import Law
-from condgof.report import terminal
-from condgof.report._page import advices
+from condgof.laws import predicted_columns
+from condgof.report import advices, terminal
 from condgof.sample import arrow
 
-#: Lines of what to try.
-MOST_TRIED = 3
+#: Most lines of what to try.
+MAX_ADVICES = 3
+#: Lines of a terminal whose size is not known.
+TERMINAL_LINES = 24
 
 
-def check_place(
-    path: Path | None,
-    flag: str,
-    endings: tuple[str, ...] = (),
-    inputs: Iterable[str | None] = (),
-) -> None:
-    """Raise unless the file that an option names can be written, and is none that is read."""
-    if path is None:
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        raise InputError(
-            f"{flag} {path}: there is no folder {folder}. Make it first (mkdir -p)."
-        )
-    if path.is_dir():
-        raise InputError(f"{flag} {path} is a folder. Name a file in it.")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise InputError(f"{flag} {path}: you may not write there.")
-    if endings and path.suffix.lower() not in endings:
-        raise InputError(f"{flag} {path}: name a file that ends in {' or '.join(endings)}.")
-    for each in filter(None, inputs):  # also through a link
-        if path.exists() and os.path.exists(each) and os.path.samefile(path, each):
-            same = f"is the same file as {each}, which is read, and would be written over"
-            raise InputError(f"{flag} {path} {same}. Name another file.")
+@dataclass(frozen=True)
+class OutputFile:
+    """A file that an option names for writing."""
+
+    flag: str
+    #: None where the option is not there.
+    path: Path | None
+    #: What its name may end in; () for anything.
+    endings: tuple[str, ...] = ()
+
+    def check(self, inputs: Iterable[str]) -> None:
+        """Raise unless the file can be written, and is none of those that are read."""
+        if self.path is None:
+            return
+        path = self.path
+        folder = path.parent
+        place = f"{self.flag} {path}"
+        if not folder.is_dir():
+            raise InputError(
+                f"{place}: there is no folder {folder}. Make it first (mkdir -p)."
+            )
+        if path.is_dir():
+            raise InputError(f"{place} is a folder. Name a file in it.")
+        protected = path.exists() and not os.access(path, os.W_OK)
+        if protected or not os.access(folder, os.W_OK):
+            raise InputError(f"{place}: you may not write there.")
+        if self.endings and path.suffix.lower() not in self.endings:
+            raise InputError(
+                f"{place}: name a file that ends in {' or '.join(self.endings)}."
+            )
+        for read in inputs:
+            # The same file may have two names, one of them a link.
+            if path.exists() and os.path.exists(read) and os.path.samefile(path, read):
+                same = f"the same file as {read}, which is read, and would be written over"
+                raise InputError(f"{place} is {same}. Name another file.")
 
 
-def write_whole(path: Path, text: str | bytes) -> None:
-    """Write a file in one piece: what was there before is kept until all of the new is there."""
-    data = text.encode() if isinstance(text, str) else text
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file in one piece: an old file is kept until all of the new one is there."""
+    data = content.encode() if isinstance(content, str) else content
     with naming(path):
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
             path.write_bytes(data)
             return
-        path = path.resolve()  # of a link, what it points to
+        path = path.resolve()  # a link stays, and its target is replaced
         new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
         try:
             new.write_bytes(data)
@@ -85,7 +98,7 @@ def naming(path: Path | str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        # With its number, Typer would exit with 1, which says that the model is rejected.
+        # With its number, Typer would exit with 1, which means that the model is rejected.
         raise BrokenPipeError from None
     except OSError as error:
         if error.filename is not None:
@@ -93,84 +106,69 @@ def naming(path: Path | str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def command_line(given: Mapping[str, Any]) -> str:
-    return shlex.join(("condgof", *given["context"].obj))
+@dataclass(frozen=True, kw_only=True)
+class Printer:
+    """Prints what a command found, in the form that its options ask for."""
+
+    command_line: str
+    format: FormatOptions
+    seed: int
+    report: Path | None
+
+    def print(
+        self, *, line: str, text: Callable[[], object], document: Mapping[str, Any]
+    ) -> None:
+        """Print a JSON document, one line, or the text, for which a function is called."""
+        from condgof import __version__
+
+        with naming("standard output"):
+            if self.format.json:
+                head = {
+                    "schema": SCHEMA,
+                    "condgof": __version__,
+                    "command": self.command_line,
+                    "seed": self.seed,
+                    "report": None if self.report is None else str(self.report),
+                }
+                print(json.dumps({**head, **document}, indent=2, allow_nan=False))
+            elif self.format.quiet:
+                print(terminal(line))
+            else:
+                text()
+                if self.report is not None:
+                    print(f"\nReport: {terminal(self.report)}")
+            sys.stdout.flush()
 
 
-def print_result(
-    given: Mapping[str, Any],
-    line: str,
-    show: Callable[[], object],
-    document: Mapping[str, Any],
-) -> None:
-    """Print what came out as options ask for it: JSON, one line, or all of it."""
-    from condgof import __version__
-
-    with naming("standard output"):
-        if given["json"]:
-            report = None if given["report"] is None else str(given["report"])
-            head = {
-                "schema": SCHEMA,
-                "condgof": __version__,
-                "command": command_line(given),
-            }
-            whole = {**head, "seed": given["seed"], "report": report, **document}
-            print(json.dumps(whole, indent=2, allow_nan=False))
-        elif given["quiet"]:
-            print(terminal(line))
-        else:
-            show()
-            if given["report"] is not None:
-                print(f"\nReport: {terminal(given['report'])}")
-        sys.stdout.flush()
+def print_lines(text: str) -> None:
+    """Print text in which names from users' data cannot steer the terminal."""
+    print("\n".join(terminal(line) for line in text.split("\n")))
 
 
-def show_check(check: Check, facts: Mapping[str, str] | None = None) -> None:
+def print_check(check: Check, facts: Mapping[str, str] | None = None) -> None:
+    """Print a check: facts on its table, what was found, and what to try."""
     known = list((facts or {}).items())
-    tried = [("to try", advice) for advice, _ in advices(check)[:MOST_TRIED]]
-    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
-    print("\n".join(map(terminal, check_text(check, known, tried, width).split("\n"))))
+    to_try = [("to try", advice) for advice, _ in advices(check)[:MAX_ADVICES]]
+    terminal_width = shutil.get_terminal_size((WIDTH, TERMINAL_LINES)).columns
+    print_lines(check_text(check, known, to_try, min(WIDTH, terminal_width)))
 
 
-def write_repaired(path: Path, check: Check, better: Repair) -> None:
-    """Write the predictions of each row, as they are and repaired by what other rows taught."""
-    before, after = better.held_out_law()
-    names = (check.looked.class_names, check.looked.codes)
-    y = (
-        np.array(names[0])[names[1]]
-        if isinstance(before, Probabilities)
-        else check.looked.y[:, 0]
-    )
-    columns: dict[str, Any] = {"row": check.looked.rows}
-    for column, values in zip(check.looked.x_columns, check.looked.x.T, strict=True):
+def write_repaired(path: Path, check: Check, repair: Repair) -> None:
+    """Write the predictions of each row, and those repaired by what other rows taught."""
+    before, after = repair.held_out_law()
+    rows = check.checked
+    columns: dict[str, Any] = {"row": rows.rows}
+    for column, values in zip(rows.x_columns, rows.x.T, strict=True):
         columns[column.name] = column_values(column, values)
-    columns[check.y_columns[0]] = y
-    for prefix, law in (("", before), ("repaired_", after)):
-        columns |= {f"{prefix}{name}": values for name, values in predicted(law).items()}
-    table, file = arrow().table(columns), io.BytesIO()
-    csv = path.suffix.lower() == ".csv"
-    (arrow("csv").write_csv if csv else arrow("parquet").write_table)(table, file)
+    columns[check.y_columns[0]] = rows.observed_values()
+    for name, values in predicted_columns(before, BAND_LEVELS).items():
+        columns[name] = values
+    for name, values in predicted_columns(after, BAND_LEVELS).items():
+        columns[f"repaired_{name}"] = values
+    table = arrow().table(columns)
+    file = io.BytesIO()
+    if path.suffix.lower() == ".csv":
+        arrow("csv").write_csv(table, file)
+    else:
+        arrow("parquet").write_table(table, file)
     write_whole(path, file.getvalue())
-
-
-def predicted(law: Law) -> dict[str, AnyArray]:
-    def listed(begin: str, names: Iterable[Any], values: AnyArray) -> dict[str, AnyArray]:
-        named = (
-            f"{begin}{name if isinstance(name, str) else format(name, 'g')}"
-            for name in names
-        )
-        return dict(zip(named, np.asarray(values).T, strict=True))
-
-    if isinstance(law, Probabilities):
-        return listed("p_", law.class_names, normalised(law.values))
-    if isinstance(law, Quantiles):
-        return listed("q", law.levels, law.values)
-    if isinstance(law, Intervals):
-        return listed("low_", law.coverage, law.low) | listed(
-            "high_", law.coverage, law.high
-        )
-    columns = listed("q", BANDS, law.quantile(BANDS))
-    if law.can("mean_std"):
-        mean, std = law.mean_std()
-        columns |= {"mean": mean[:, 0], "std": std[:, 0]}
-    return columns

@@ -1,211 +1,398 @@
-"""`condgof study` and `condgof paper`: read the options, run, show the tables, draw the figures."""
+"""`condgof study` and `condgof paper`: options; run, print the tables, draw figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
 
 from condgof._typing import FloatArray
-from condgof.cli import tell
-from condgof.cli._app import Many, One, Option, command, out_option
+from condgof.cli import print_message
+from condgof.cli._app import Group, Option, command
+from condgof.cli._columns import ColumnNames, parse_number
 from condgof.cli._load import open_table
-from condgof.cli._model import modules_from_here, running
+from condgof.cli._model import add_current_folder, user_errors
+from condgof.cli._options import OutOption
 from condgof.cli._output import write_whole
-from condgof.cli._roles import Given, number_of, pick
 from condgof.errors import InputError, MissingPackageError, check_finite, require
-from condgof.report._studies import draw_criterion, draw_power
-from condgof.sample._table import NUMBERS
-from condgof.study import PROBLEMS, misfit_of, run_study
-from condgof.study._examples import (
+from condgof.report import draw_criterion, draw_power
+from condgof.sample import NUMBERS
+from condgof.study import (
     ILLUSTRATIONS,
+    METHODS,
+    MISFITS,
     PAPER_METHODS,
     PAPER_SIZES,
     PAPER_TRIALS,
+    PROBLEMS,
+    Reference,
+    Study,
     illustrate,
+    misfit_of,
+    run_study,
 )
-from condgof.study._names import METHODS, Reference
-from condgof.study._problems import MISFITS
 
+#: Misfits of a user's model unless others are asked for.
 DEFAULT_MISFITS = "shift=0,shift=0.2,scale=1.3"
-YOURS = "A model, problem or test of yours"
-SEED = Option("seed", int, "N", None, 0, "Another seed gives other samples.", 0)
-WHERE = (
-    Option("workers", int | None, "N", None, None, "Processes; one a core unless given.", 1),
-    Option("scheduler", One, "URL", None, None, "Run on the Dask cluster at this address, such as "
-        "tcp://host:8786."),
-)  # fmt: skip
-STUDY_HELP = (
-    "Measure how often tests reject: their level where the model is true, their power where"
-    " it is not.\n\nA study that was stopped, or killed, goes on where it was when the same"
-    " command is run again."
-)
-STUDY_EXAMPLES = (
-    "Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
-    "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
-    "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
-)
-STUDY = (
-    Option("n", str, "SIZES", None, ..., "Sample sizes, as in 100,400."),
-    Option("problem", Many, "NAMES", None, None,
-        f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by commas."),
-    Option("method", Many, "NAMES", None, None, f"Tests: {', '.join(METHODS)}, or your own as "
-        "module:attr; separated by commas. adaptive unless given."),
-    Option("trials", int, "N", None, 300, "Samples of each problem and size.", 1),
-    out_option("study-output"),
-    Option("alpha", float, "LEVEL", None, 0.05, "Level at which p-values count as rejections."),
-    SEED,
-    *WHERE,
-    Option("model", One, "ADDRESS", None, None, "A fitted model, module:attr or file.py:attr, which is "
-        "imported: with n rows, what misfit could I have seen?"),
-    Option("data", One, "FILE", None, None,
-        "With --model: the x to draw from, a Parquet, CSV or Feather file."),
-    Option("x", One, "COLUMNS", None, None, "With --data: the columns of x; all unless given."),
-    Option("misfit", One, "MISFITS", None, None, f"With --model: misfits and sizes, of "
-        f"{' and '.join(MISFITS)}. shift is in model standard deviations, scale is a ratio; shift=0 "
-        "shows the level. shift=0,shift=0.2,scale=1.3 unless given."),
-)  # fmt: skip
-POWER_HELP = (
-    "Rejection rates of all tests on the paper's four problems: tables and the figure."
-)
-POWER = (
-    out_option("paper-power"),
-    Option("trials", int, "N", None, PAPER_TRIALS, "Samples of each.", 1),
-    SEED,
-    *WHERE,
-)
-CRITERION_HELP = (
-    "Power-criterion curves of the main text's illustration and of appendix B: one figure."
-)
-CRITERION_EXAMPLE = "Example: condgof paper criterion --out paper-criterion"
-ROWS = Option("n", int, "N", None, 1000, "Rows of each sample.", 20)
-CRITERION = (out_option("paper-criterion"), ROWS, SEED)
+#: The tests of a study unless others are asked for.
+DEFAULT_METHODS = ["adaptive"]
+#: The level of the paper's tables.
+PAPER_ALPHA = 0.05
+#: Seconds to wait for a Dask scheduler.
+SCHEDULER_TIMEOUT = 20
+FIGURE_DPI = 150
+#: Who is blamed for errors in code that the study imports.
+USERS_CODE = "A model, problem or test of yours"
 
 
-@command("study", STUDY, STUDY_HELP, STUDY_EXAMPLES, None)
-def study(given: Given) -> int:
-    problems, methods = read_problems(given), split(given["method"]) or ["adaptive"]
-    try:
-        sizes = [int(part) for part in split(given["n"])]
-    except ValueError as error:
-        raise InputError(
-            f"--n takes whole numbers, as in 100,400; got {given['n']!r}."
-        ) from error
-    return run(
-        problems, methods, sizes, given, trials=given["trials"], alpha=given["alpha"]
-    )
+SampleSeed: TypeAlias = Annotated[
+    int, Option(metavar="N", minimum=0, help="Another seed gives other samples.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """Where a study runs."""
+
+    workers: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            minimum=1,
+            help="Processes; one a core unless given.",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            help="Run on the Dask cluster at this address, such as tcp://host:8786.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """The options of `condgof study`."""
+
+    n: Annotated[
+        str,
+        Option(
+            metavar="SIZES",
+            help="Sample sizes, as in 100,400.",
+        ),
+    ]
+    problem: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAMES",
+            help=(
+                f"Problems: {', '.join(PROBLEMS)}, or your own as module:attr; separated by"
+                " commas."
+            ),
+        ),
+    ] = None
+    method: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAMES",
+            help=(
+                f"Tests: {', '.join(METHODS)}, or your own as module:attr; separated by"
+                " commas. adaptive unless given."
+            ),
+        ),
+    ] = None
+    trials: Annotated[
+        int,
+        Option(
+            metavar="N",
+            minimum=1,
+            help="Samples of each problem and size.",
+        ),
+    ] = 300
+    out: OutOption = Path("study-output")
+    alpha: Annotated[
+        float,
+        Option(
+            metavar="LEVEL",
+            help="Level at which p-values count as rejections.",
+        ),
+    ] = 0.05
+    seed: SampleSeed = 0
+    engine: Annotated[EngineOptions, Group()]
+    model: Annotated[
+        str | None,
+        Option(
+            metavar="ADDRESS",
+            help=(
+                "A fitted model, module:attr or file.py:attr, which is imported: with n"
+                " rows, what misfit could I have seen?"
+            ),
+        ),
+    ] = None
+    data: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="With --model: the x to draw from, a Parquet, CSV or Feather file.",
+        ),
+    ] = None
+    x: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMNS",
+            help="With --data: the columns of x; all unless given.",
+        ),
+    ] = None
+    misfit: Annotated[
+        str | None,
+        Option(
+            metavar="MISFITS",
+            help=(
+                f"With --model: misfits and sizes, of {' and '.join(MISFITS)}. shift is in"
+                " model standard deviations, scale is a ratio; shift=0 shows the level."
+                f" {DEFAULT_MISFITS} unless given."
+            ),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerOptions:
+    """The options of `condgof paper power`."""
+
+    out: OutOption = Path("paper-power")
+    trials: Annotated[
+        int,
+        Option(
+            metavar="N",
+            minimum=1,
+            help="Samples of each.",
+        ),
+    ] = PAPER_TRIALS
+    seed: SampleSeed = 0
+    engine: Annotated[EngineOptions, Group()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriterionOptions:
+    """The options of `condgof paper criterion`."""
+
+    out: OutOption = Path("paper-criterion")
+    n: Annotated[
+        int,
+        Option(
+            metavar="N",
+            minimum=20,
+            help="Rows of each sample.",
+        ),
+    ] = 1000
+    seed: SampleSeed = 0
 
 
 @command(
-    "power",
-    POWER,
-    POWER_HELP,
-    "Example: condgof paper power --out paper-power --trials 20",
-    None,
+    StudyOptions,
+    help=(
+        "Measure how often tests reject: their level where the model is true, their power"
+        " where it is not.\n\nA study that was stopped, or killed, goes on where it was"
+        " when the same command is run again."
+    ),
+    examples=(
+        "Examples:\n\ncondgof study --problem qgm,hgm --method adaptive,kcsd --n 100,400 "
+        "--trials 300 --out qgm-hgm\n\ncondgof study --model mycode:model --data x.csv "
+        "--misfit shift=0.2,scale=1.3 --n 500 --out misfit"
+    ),
 )
-def power(given: Given) -> int:
-    return run(list(PAPER_SIZES), PAPER_METHODS, PAPER_SIZES, given, trials=given["trials"])
-
-
-@command("criterion", CRITERION, CRITERION_HELP, CRITERION_EXAMPLE, None)
-def criterion(given: Given) -> int:
-    out, n = given["out"], given["n"]
-    illustrations = [illustrate(name, n=n, rng=given["seed"]) for name in ILLUSTRATIONS]
-    lines = ["problem,v,criterion"]
-    for one in illustrations:
-        highest = f"x = {one.top:.2f} ({one.criterion.max():.3f})"
-        print(f"{one.name:15} criterion highest at {highest}, n = {n}")
-        points = zip(one.grid, one.criterion, strict=True)
-        lines += [f"{one.name},{v:.6g},{value:.6g}" for v, value in points]
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "criterion.csv", "\n".join([*lines, ""]))
-    print(f"Curves: {out / 'criterion.csv'}")
-    draw_criterion(illustrations).savefig(out / "criterion.png", dpi=150)
-    print(f"Figure: {out / 'criterion.png'}")
+def study(options: StudyOptions, command_line: str) -> int:
+    """Run `condgof study`, and return its exit code."""
+    problems = _read_problems(options)
+    methods = split(options.method) or DEFAULT_METHODS
+    try:
+        sizes = [int(part) for part in split([options.n])]
+    except ValueError as error:
+        raise InputError(
+            f"--n takes whole numbers, as in 100,400; got {options.n!r}."
+        ) from error
+    result = _run(
+        problems,
+        methods,
+        sizes,
+        trials=options.trials,
+        alpha=options.alpha,
+        seed=options.seed,
+        out=options.out,
+        engine=options.engine,
+    )
+    _show(result, options.out)
     return 0
 
 
-def run(problems: object, methods: object, n: object, given: Given, **options: Any) -> int:
-    """Run a study, print its table, write everything, and return the exit code."""
-    out: Path = given["out"]
-    options |= {"rng": given["seed"], "out": out}
+@command(
+    PowerOptions,
+    help=(
+        "Rejection rates of all tests on the paper's four problems: tables and the figure."
+    ),
+    examples="Example: condgof paper power --out paper-power --trials 20",
+)
+def power(options: PowerOptions, command_line: str) -> int:
+    """Run `condgof paper power`, and return its exit code."""
+    result = _run(
+        list(PAPER_SIZES),
+        PAPER_METHODS,
+        PAPER_SIZES,
+        trials=options.trials,
+        alpha=PAPER_ALPHA,
+        seed=options.seed,
+        out=options.out,
+        engine=options.engine,
+    )
+    _show(result, options.out)
+    return 0
+
+
+@command(
+    CriterionOptions,
+    help=(
+        "Power-criterion curves of the main text's illustration and of appendix B: one"
+        " figure."
+    ),
+    examples="Example: condgof paper criterion --out paper-criterion",
+)
+def criterion(options: CriterionOptions, command_line: str) -> int:
+    """Run `condgof paper criterion`, and return its exit code."""
+    n = options.n
+    illustrations = [illustrate(name, n=n, rng=options.seed) for name in ILLUSTRATIONS]
+    lines = ["problem,v,criterion"]
+    for each in illustrations:
+        highest = f"x = {each.top:.2f} ({each.criterion.max():.3f})"
+        print(f"{each.name:15} criterion highest at {highest}, n = {n}")
+        for v, value in zip(each.grid, each.criterion, strict=True):
+            lines.append(f"{each.name},{v:.6g},{value:.6g}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = options.out / "criterion.csv"
+    write_whole(table, "\n".join([*lines, ""]))
+    print(f"Curves: {table}")
+    figure = options.out / "criterion.png"
+    draw_criterion(illustrations).savefig(figure, dpi=FIGURE_DPI)
+    print(f"Figure: {figure}")
+    return 0
+
+
+def _run(
+    problems: Sequence[Any],
+    methods: Sequence[str],
+    sizes: Sequence[int] | Mapping[str, Sequence[int]],
+    *,
+    trials: int,
+    alpha: float,
+    seed: int,
+    out: Path,
+    engine: EngineOptions,
+) -> Study:
+    """Run a study; one that is stopped by Ctrl-C ends with the exit code 130."""
     try:
-        with _engine(given) as engine, running(what=YOURS):
-            study = run_study(problems, methods, n, engine=engine, **options)
+        with _workers(engine) as workers, user_errors(USERS_CODE):
+            return run_study(
+                problems,
+                methods,
+                sizes,
+                trials=trials,
+                alpha=alpha,
+                rng=seed,
+                engine=workers,
+                out=out,
+            )
     except KeyboardInterrupt:
-        tell(f"stopped. What is finished is in {out}; run the same command again to go on.")
+        print_message(
+            f"stopped. What is finished is in {out}; run the same command again to go on."
+        )
         raise typer.Exit(130) from None
+
+
+def _show(result: Study, out: Path) -> None:
+    """Print the table of a study, draw its figure, and warn of trials that went wrong."""
     print(
-        f"{study}\n\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials:"
+        f"{result}\n\nTables: {out / 'table.txt'} (.csv, .json, .md). Trials:"
         f" {out / 'trials.jsonl'}."
     )
     try:
-        draw_power(study).savefig(out / "power.png", dpi=150)
+        draw_power(result).savefig(out / "power.png", dpi=FIGURE_DPI)
         print(f"Figure: {out / 'power.png'}")
     except MissingPackageError as error:
-        tell(f"no figure. {error}")
-    if refuted := study.refuted():
-        what = (
-            "trials have observations outside the model's support and count as rejections"
+        print_message(f"no figure. {error}")
+    refuted = result.refuted()
+    if refuted:
+        print_message(
+            f"{len(refuted)} trials have observations outside the model's support and count"
+            f" as rejections. The first ({refuted[0].at}): {refuted[0].note}"
         )
-        tell(f"{len(refuted)} {what}. The first ({refuted[0].at}): {refuted[0].note}")
-    if failed := study.failures():
-        total = len(study.cells()) * study.trials
-        text = (
-            f"{len(failed)} of {total} trials failed. The first ({failed[0].at}):"
-            f" {failed[0].error}"
+    failures = result.failures()
+    if failures:
+        total = len(result.cells()) * result.trials
+        message = (
+            f"{len(failures)} of {total} trials failed. The first ({failures[0].at}):"
+            f" {failures[0].error}"
         )
-        if len(failed) == total:
-            raise InputError(text)
-        tell(f"{text} (the same command tries them again)")
-    return 0
+        if len(failures) == total:
+            raise InputError(message)
+        print_message(f"{message} (the same command tries them again)")
 
 
-def split(values: Iterable[str] | str | None) -> list[str]:
-    text = values if isinstance(values, str) else ",".join(values or ())
-    return [part.strip() for part in text.split(",") if part.strip()]
+def split(words: Iterable[str] | None) -> list[str]:
+    """Split words at commas, and leave out what is empty."""
+    parts = [part.strip() for part in ",".join(words or ()).split(",")]
+    return [part for part in parts if part]
 
 
-def read_problems(given: Given) -> list[Any]:
-    """Read the problems by name, and the misfits of the user's own model."""
-    modules_from_here()
-    problems: list[Any] = [*split(given["problem"])]
-    model, data, columns, misfits = (
-        given[name] for name in ("model", "data", "x", "misfit")
-    )
-    if model is None:
-        if data is not None or misfits is not None or columns is not None:
+def _read_problems(options: StudyOptions) -> list[Any]:
+    """Return the problems by name, and the misfits of the user's own model."""
+    add_current_folder()
+    problems: list[Any] = [*split(options.problem)]
+    if options.model is None:
+        of_model = (options.data, options.misfit, options.x)
+        if any(value is not None for value in of_model):
             raise InputError(
                 "--data, --x and --misfit belong to --model, which is missing."
             )
-    elif data is None:
+    elif options.data is None:
         raise InputError("--model needs --data, a file with the x to draw from.")
     else:
-        x = _read_x(data, split(columns))
-        for text in split(misfits or DEFAULT_MISFITS):
-            kind, _, size = text.partition("=")
-            if number_of(size) is None:
-                form = "--misfit takes kind=size, as in shift=0.2,scale=1.3"
-                raise InputError(f"{form}; got {text!r}. There are: {', '.join(MISFITS)}.")
-            with running(what=YOURS):
-                problems.append(misfit_of(Reference(model), x, kind.strip(), float(size)))
+        x = _read_x(options.data, [] if options.x is None else split([options.x]))
+        for text in split([options.misfit or DEFAULT_MISFITS]):
+            problems.append(_misfit(Reference(options.model), x, text))
     if not problems:
         raise InputError("A study needs --problem (such as qgm), or --model with --data.")
     return problems
 
 
+def _misfit(model: Reference, x: FloatArray, text: str) -> Any:
+    """Return the problem of a model with a misfit such as "shift=0.2"; x is (n, d)."""
+    kind, _, size = text.partition("=")
+    number = parse_number(size)
+    if number is None:
+        raise InputError(
+            f"--misfit takes kind=size, as in shift=0.2,scale=1.3; got {text!r}. There are:"
+            f" {', '.join(MISFITS)}."
+        )
+    with user_errors(USERS_CODE):
+        return misfit_of(model, x, kind.strip(), number)
+
+
 def _read_x(path: str, columns: list[str]) -> FloatArray:
-    """Read columns of x, (n, d), or all."""
+    """Read columns of x, or all where none are named, (n, d)."""
     table = open_table(path)
-    if all(number_of(name) is not None for name in table.names):
+    if all(parse_number(name) is not None for name in table.names):
         raise InputError(
             f"{path} has no first line with the names of its columns. Add one."
         )
-    names = pick(columns, table.names, table.label, "--x") if columns else table.names
+    names = table.names
+    if columns:
+        names = ColumnNames(table.label, table.names).pick(columns, "--x")
     batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
     parts = [np.column_stack(list(batch.values())) for batch in batches]
     x = np.concatenate([np.empty((0, len(names))), *parts])
@@ -214,23 +401,22 @@ def _read_x(path: str, columns: list[str]) -> FloatArray:
 
 
 @contextmanager
-def _engine(given: Given) -> Iterator[Any]:
-    """Give where to run: a number of processes, or a cluster."""
-    workers, scheduler = given["workers"], given["scheduler"]
-    if scheduler is None:
-        yield workers
+def _workers(options: EngineOptions) -> Iterator[Any]:
+    """Give where to run: a number of processes, None for one a core, or a Dask client."""
+    if options.scheduler is None:
+        yield options.workers
         return
-    if workers is not None:
+    if options.workers is not None:
         raise InputError(
             "Give --workers (processes here) or --scheduler (a cluster), not both."
         )
     distributed = require("distributed", "dask", "--scheduler")
     try:
-        client = distributed.Client(scheduler, timeout=20)
+        client = distributed.Client(options.scheduler, timeout=SCHEDULER_TIMEOUT)
     except (ValueError, TypeError) as error:
-        form = "the address of a Dask scheduler, such as tcp://host:8786"
         raise InputError(
-            f"--scheduler must be {form}, got {scheduler!r}: {error}."
+            "--scheduler must be the address of a Dask scheduler, such as tcp://host:8786,"
+            f" got {options.scheduler!r}: {error}."
         ) from error
     with client:
         yield client

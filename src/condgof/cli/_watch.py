@@ -1,4 +1,4 @@
-"""`condgof watch`: a model in use, watched while its predictions and what happened are written."""
+"""`condgof watch`: a model in use, while its predictions and what happened are written."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO
 
-from condgof.check._monitor import Monitor
-from condgof.cli import _check
-from condgof.cli._app import Option, command
-from condgof.cli._load import STDIN, Read, y_of
-from condgof.cli._model import load_model, running
-from condgof.cli._output import check_place, naming, write_whole
-from condgof.cli._roles import Given, class_columns, find_roles
+from condgof.check import Monitor
+from condgof.cli._app import Argument, Group, Option, command
+from condgof.cli._columns import ColumnNames
+from condgof.cli._load import STDIN, CompleteRows
+from condgof.cli._model import models_subject, user_errors
+from condgof.cli._options import ColumnOptions, PredictionOptions, SeedOption
+from condgof.cli._output import OutputFile, naming, write_whole
+from condgof.cli._roles import Candidate, Roles, RowOptions, find_roles
 from condgof.errors import CondgofError, InputError, check_number
 from condgof.report import terminal
 from condgof.sample import Frame, Table
@@ -35,177 +36,316 @@ EXAMPLES = (
     " watch.json --follow\n\ncondgof watch - --x hour --y load --quantiles"
     " q10=0.1,q50=0.5,q90=0.9 --fail-on-alarm"
 )
-SHARED = (
-    "x", "y", "categorical", "drop-nulls", "mean", "std", "family", "param", "draws", "quantiles",
-    "interval", "coverage", "pit", "prob", "classes", "ordered", "count-mean", "model", "seed",
-)  # fmt: skip
-#: Bytes read at once, and seconds between two looks at a file that does not grow.
-CHUNK, PAUSE = 1 << 20, 0.5
+#: Panel of the help.
 WATCH = "Watch"
-OPTIONS = (
-    *(option for option in _check.OPTIONS if option.name in SHARED),
-    Option("alpha", float, "LEVEL", WATCH, 0.05, "Probability of an alarm if the model is true."),
-    Option("run-length", float, "ROWS", WATCH, 100_000, "After how many rows, on average, a change may "
-        "be seen where there is none."),
-    Option("state", Path | None, "FILE", WATCH, None, "Where all that is known is written, in one "
-        "piece, after each block of rows; the same command goes on from there, after the rows of FILE "
-        "that it has read."),
-    Option("follow", bool, "", WATCH, False, "Wait for more rows at the end of FILE, until Ctrl-C."),
-    Option("fail-on-alarm", bool, "", WATCH, False, "Stop at an alarm, with exit code 1."),
-)  # fmt: skip
-FILE = ("FILE", "CSV file that may grow, or - for CSV on standard input.")
+#: Bytes read at once.
+CHUNK = 1 << 20
+#: Seconds between two looks at a file that has not grown.
+PAUSE = 0.5
 
 
-@command("watch", OPTIONS, HELP, EXAMPLES, FILE, "--fail-on-alarm, and there was an alarm")
-def watch(given: Given) -> int:
-    check_number(given["alpha"], "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
-    check_number(given["run_length"], "--run-length", "above 1", lambda rows: rows > 1)
-    check_place(
-        given["state"], "--state", inputs=[] if given["data"] == STDIN else [given["data"]]
-    )
-    watcher = Watcher(given)
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The options of `condgof watch`."""
+
+    data: Annotated[
+        str,
+        Argument(
+            metavar="FILE",
+            help="CSV file that may grow, or - for CSV on standard input.",
+        ),
+    ]
+    columns: Annotated[ColumnOptions, Group()]
+    #: Stein scores alone cannot be watched.
+    predictions: Annotated[
+        PredictionOptions,
+        Group(
+            without=("score",),
+        ),
+    ]
+    seed: SeedOption = 0
+    alpha: Annotated[
+        float,
+        Option(
+            metavar="LEVEL",
+            panel=WATCH,
+            help="Probability of an alarm if the model is true.",
+        ),
+    ] = 0.05
+    run_length: Annotated[
+        float,
+        Option(
+            metavar="ROWS",
+            panel=WATCH,
+            help=(
+                "After how many rows, on average, a change may be seen where there is none."
+            ),
+        ),
+    ] = 100_000
+    state: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            panel=WATCH,
+            help=(
+                "Where all that is known is written, in one piece, after each block of"
+                " rows; the same command goes on from there, after the rows of FILE that it"
+                " has read."
+            ),
+        ),
+    ] = None
+    follow: Annotated[
+        bool,
+        Option(
+            metavar="",
+            panel=WATCH,
+            help="Wait for more rows at the end of FILE, until Ctrl-C.",
+        ),
+    ] = False
+    fail_on_alarm: Annotated[
+        bool,
+        Option(
+            metavar="",
+            panel=WATCH,
+            help="Stop at an alarm, with exit code 1.",
+        ),
+    ] = False
+
+
+@command(
+    WatchOptions,
+    help=HELP,
+    examples=EXAMPLES,
+    fails="--fail-on-alarm, and there was an alarm",
+)
+def watch(options: WatchOptions, command_line: str) -> int:
+    """Run `condgof watch`, and return its exit code."""
+    check_number(options.alpha, "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
+    check_number(options.run_length, "--run-length", "above 1", lambda rows: rows > 1)
+    inputs = [] if options.data == STDIN else [options.data]
+    OutputFile("--state", options.state).check(inputs)
+    watcher = Watcher(options)
     watcher.run()
-    watcher.end()
-    return 1 if given["fail_on_alarm"] and watcher.place["alarm"] else 0
+    watcher.print_summary()
+    return 1 if options.fail_on_alarm and watcher.progress.alarm else 0
+
+
+@dataclass
+class Progress:
+    """How far a file was read, and what was printed of it."""
+
+    #: Bytes of the file that were read.
+    offset: int = 0
+    #: Rows that were read, also those with missing values.
+    read: int = 0
+    #: The number of rows after which the last change was noticed that was printed.
+    change: int = 0
+    #: Whether the alarm was printed.
+    alarm: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """The file of `--state`: what to go on from."""
+
+    #: The first line of the table.
+    header: str
+    progress: Progress
+    monitor: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> State:
+        """Read a file that `write` wrote."""
+        with suppress(ValueError, TypeError):
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if {"watch", "monitor"} <= set(document):
+                watched = dict(document["watch"])
+                header = watched.pop("header")
+                return cls(header, Progress(**watched), document["monitor"])
+        raise InputError(
+            f"--state {path} is no state of condgof watch. Name another file, or remove it."
+        )
+
+    def write(self, path: Path) -> None:
+        """Write the state in one piece."""
+        watched = {"header": self.header, **asdict(self.progress)}
+        document = {"watch": watched, "monitor": self.monitor}
+        write_whole(path, json.dumps(document, separators=(",", ":")))
 
 
 class Watcher:
-    """Reads rows, gives them to a monitor, says what is new, and writes what is known."""
+    """Reads rows, gives them to a monitor, prints what is new, and writes the state."""
 
-    def __init__(self, given: Given) -> None:
-        self.given, self.data, self.path = given, given["data"], given["state"]
-        self.label = "standard input" if self.data == STDIN else self.data
-        known = self.path is not None and self.path.exists()
-        self.before = _read_state(self.path) if known else {}
-        #: How many bytes and rows of the file were read; what was said last: change, alarm.
-        self.place: dict[str, Any] = {"offset": 0, "read": 0, "change": 0, "alarm": False}
-        self.header, self.left_out, self.new_alarm = b"", 0, False
+    def __init__(self, options: WatchOptions) -> None:
+        self.options = options
+        self.from_stdin = options.data == STDIN
+        #: What messages call the table.
+        self.label = "standard input" if self.from_stdin else options.data
+        self.progress = Progress()
+        #: What an earlier command wrote.
+        self.earlier: State | None = None
+        if options.state is not None and options.state.exists():
+            self.earlier = State.read(options.state)
+        #: The first line of the table.
+        self.header = b""
+        #: Rows with missing values.
+        self.dropped = 0
+        #: Whether there was an alarm during this command.
+        self.new_alarm = False
+        #: The table without its rows, the roles of its columns, and the monitor; all are
+        #: known from the first rows on.
+        self.table: Table | None = None
+        self.roles: Roles | None = None
         self.monitor: Monitor | None = None
 
     def run(self) -> None:
         """Read rows to the end, for ever, or to an alarm."""
-        follow = self.given["follow"] and self.data != STDIN
-        with sys.stdin.buffer if self.data == STDIN else open(self.data, "rb") as file:
+        with sys.stdin.buffer if self.from_stdin else open(self.options.data, "rb") as file:
             self._begin(file)
-            for lines in self._blocks(file, follow):
-                with redirect_stdout(sys.stderr):  # whatever users' models print
+            for lines in self._blocks(file):
+                # What users' models print goes to standard error.
+                with redirect_stdout(sys.stderr):
                     self._add(self.header + lines)
-                if self.monitor is None:  # all of them were left out
+                if self.monitor is None:  # all rows so far have missing values
                     continue
-                self._tell()
-                if self.path is not None:
-                    place = {"header": self.header.decode(errors="replace"), **self.place}
-                    document = {"watch": place, "monitor": self.monitor.state}
-                    write_whole(self.path, json.dumps(document, separators=(",", ":")))
-                if self.given["fail_on_alarm"] and self.place["alarm"]:
+                self._print_news(self.monitor)
+                if self.options.state is not None:
+                    header = self.header.decode(errors="replace")
+                    state = State(header, self.progress, self.monitor.state)
+                    state.write(self.options.state)
+                if self.options.fail_on_alarm and self.progress.alarm:
                     return
 
-    def _begin(self, file: Any) -> None:
-        """Read the header, and leave out the rows that a state has seen."""
-        self.header = file.readline()
-        if not self.header:
+    def _begin(self, file: BinaryIO) -> None:
+        """Read the header, and go to the rows that an earlier command has not read."""
+        first = file.readline()
+        if not first:
             raise InputError(
                 f"{self.label} is empty. A table with the columns of x and y is needed."
             )
-        self.header = self.header.removesuffix(b"\n") + b"\n"
-        self.place["offset"] = len(self.header)
-        if not self.before:
+        self.header = first.removesuffix(b"\n") + b"\n"
+        self.progress.offset = len(self.header)
+        if self.earlier is None:
             return
-        self.place |= self.before["watch"]
-        header, offset = self.place.pop("header"), self.place["offset"]
-        if header != self.header.decode(errors="replace"):
+        self.progress = self.earlier.progress
+        if self.earlier.header != self.header.decode(errors="replace"):
             raise InputError(
-                f"--state {self.path} is of other columns than those of {self.label}."
+                f"--state {self.options.state} is of other columns than those of"
+                f" {self.label}."
             )
-        if self.data == STDIN:  # new rows follow those before
+        if self.from_stdin:  # new rows follow those before
             return
-        if os.path.getsize(self.data) < offset:
-            fewer = (
-                f"has seen {offset:,} bytes of {self.label}, which now has fewer: it is"
-                " another file"
-            )
+        offset = self.progress.offset
+        if os.path.getsize(self.options.data) < offset:
             raise InputError(
-                f"--state {self.path} {fewer}. Name another --state, or remove that one."
+                f"--state {self.options.state} has seen {offset:,} bytes of {self.label},"
+                " which now has fewer: it is another file. Name another --state, or remove"
+                " that one."
             )
         file.seek(offset)
 
-    def _blocks(self, file: Any, follow: bool) -> Iterator[bytes]:
+    def _blocks(self, file: Any) -> Iterator[bytes]:
         """Yield whole lines, as they come."""
-        rest, block = b"", b" "
-        while block or follow:
-            block = file.read1(CHUNK) if self.data == STDIN else file.read(CHUNK)
+        follow = self.options.follow and not self.from_stdin
+        rest = b""
+        while True:
+            block = file.read1(CHUNK) if self.from_stdin else file.read(CHUNK)
             if not block and follow:
                 time.sleep(PAUSE)
                 continue
-            ends = bool(rest) and not block  # the last line lacks its end
-            rest += b"\n" if ends else block
-            cut = _last_line(rest)
-            lines, rest = rest[:cut], rest[cut:]
-            self.place["offset"] += len(lines) - ends
+            rest += block
+            lacks_newline = bool(rest) and not block  # of the last line
+            if lacks_newline:
+                rest += b"\n"
+            cut = _end_of_rows(rest)
+            lines = rest[:cut]
+            rest = rest[cut:]
+            self.progress.offset += len(lines) - lacks_newline
             if lines.strip():
                 yield lines
+            if not block:
+                return
 
     def _add(self, text: bytes) -> None:
-        given, place = self.given, self.place["read"]
-        label = f"{self.label}, from row {place:,} on," if place else self.label
-        if self.monitor is None:
-            table = Table.of_text(self.label, text)
-            self.roles = find_roles(given, table.label, table.names)
-            self.table = table.reading(self.roles.kinds)
-        roles, file = self.roles, replace(self.table.files[0], label=label, path=text)
-        read = Read.of(replace(self.table, label=label, files=(file,)), roles, roles.all)
-        read.judge(given["drop_nulls"], 0)
-        self.left_out += read.dropped
-        self.place["read"] += len(read.complete)
-        if not read.left:
+        """Give rows, which are CSV with a header, to the monitor."""
+        read = self.progress.read
+        label = f"{self.label}, from row {read:,} on," if read else self.label
+        rows = self._complete_rows(text, label)
+        rows.check(drop_nulls=self.options.columns.drop_nulls, least=0)
+        self.dropped += rows.dropped
+        self.progress.read += len(rows.complete)
+        if not rows.left:
             return
-        data = read.data
-        with running(given["model"]):
-            x: Any = Frame({name: data[name] for name in (*roles.x, *roles.predicted)})
-            x = x if given["model"] is None else x.pandas()
-            monitor = self._begun(data, type(x)) if self.monitor is None else self.monitor
-            monitor.update(x, y_of(data, roles))
+        roles = rows.roles
+        (predictions,) = roles.predictions
+        address = self.options.predictions.model
+        with user_errors(models_subject([] if address is None else [address])):
+            names = (*roles.x, *roles.predicted)
+            x: Any = Frame({name: rows.data[name] for name in names})
+            if predictions.takes_frame:
+                x = x.pandas()
+            monitor = self.monitor or self._new_monitor(rows, frame=type(x))
+            monitor.update(x, rows.y())
         self.monitor = monitor
 
-    def _begun(self, data: dict[str, Any], frame: object) -> Monitor:
-        """Make the monitor, for these first rows, or from a state."""
-        given, roles = self.given, self.roles
-        if given["model"] is not None:
-            model: Any = load_model(given["model"])
-        else:
-            in_columns = roles.predictions[0].model
-            model = in_columns or class_columns(given, data, roles.predicted, roles.y[0])
-        beside = [name for name in roles.predicted if name not in roles.x]
-        settings = (given["alpha"], float(given["run_length"]), given["seed"])
-        made = Monitor(model, *settings, beside=beside, frame=frame)
-        return made.restore(self.before["monitor"]) if self.before else made
+    def _complete_rows(self, text: bytes, label: str) -> CompleteRows:
+        """Read rows; the first ones say what each column is for, and what it holds."""
+        if self.monitor is None or self.table is None or self.roles is None:
+            table = Table.from_text(self.label, text)
+            self.roles = find_roles(
+                ColumnNames(table.label, table.names),
+                self.options.columns,
+                [Candidate(options=self.options.predictions)],
+                classes=self.options.predictions.class_names,
+                rows=RowOptions(),
+                seed=self.options.seed,
+            )
+            self.table = table.reading(self.roles.kinds)
+        file = replace(self.table.files[0], label=label, path=text)
+        table = replace(self.table, label=label, files=(file,))
+        return CompleteRows.from_table(table, self.roles, self.roles.all)
 
-    def _tell(self) -> None:
-        monitor, place = self.monitor, self.place
-        assert monitor is not None
+    def _new_monitor(self, rows: CompleteRows, frame: object) -> Monitor:
+        """Make the monitor from the first rows, or go on with an earlier one."""
+        roles = rows.roles
+        (predictions,) = roles.predictions
+        monitor = Monitor(
+            predictions.model(rows.data, roles.y[0]),
+            alpha=self.options.alpha,
+            run_length=float(self.options.run_length),
+            seed=self.options.seed,
+            beside=[name for name in roles.predicted if name not in roles.x],
+            frame=frame,
+        )
+        return monitor if self.earlier is None else monitor.restore(self.earlier.monitor)
+
+    def _print_news(self, monitor: Monitor) -> None:
+        """Print changes and an alarm that were not printed before."""
         for change in monitor.changes:
-            if change["rows"] > place["change"]:
-                place["change"] = change["rows"]
+            if change["rows"] > self.progress.change:
+                self.progress.change = change["rows"]
                 _print(
                     f"After {change['rows']:,} rows: changed since about row"
                     f" {change['since']:,}."
                 )
-        if monitor.alarm and not place["alarm"]:
-            place["alarm"] = self.new_alarm = True
+        if monitor.alarm and not self.progress.alarm:
+            self.progress.alarm = True
+            self.new_alarm = True
             _print(monitor.words)
             try:
                 _print(f"The latest rows since then: {monitor.check().words}")
             except CondgofError as error:
                 _print(f"The rows since then cannot be checked yet: {error}")
 
-    def end(self) -> None:
+    def print_summary(self) -> None:
+        """Print what is known at the end, unless an alarm has said it."""
         if self.monitor is None:
             _print(f"No new rows in {self.label}.")
-        elif not self.new_alarm:  # which has said all of it
+        elif not self.new_alarm:
             _print(self.monitor.words)
-        if self.left_out:
+        if self.dropped:
             _print(
-                f"{self.left_out:,} row{'s' * (self.left_out > 1)} with missing values left"
+                f"{self.dropped:,} row{'s' * (self.dropped > 1)} with missing values left"
                 " out."
             )
 
@@ -215,19 +355,9 @@ def _print(text: str) -> None:
         print(terminal(text), flush=True)
 
 
-def _last_line(text: bytes) -> int:
-    """Return where the last whole row ends: at a newline that is not between quotes."""
+def _end_of_rows(text: bytes) -> int:
+    """Return where the last whole row ends: after a newline that is not between quotes."""
     cut = text.rfind(b"\n") + 1
     while cut and text.count(b'"', 0, cut) % 2:
         cut = text.rfind(b"\n", 0, cut - 1) + 1
     return cut
-
-
-def _read_state(path: Path) -> dict[str, Any]:
-    with suppress(ValueError, TypeError):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if {"watch", "monitor"} <= set(document):
-            return dict(document)
-    raise InputError(
-        f"--state {path} is no state of condgof watch. Name another file, or remove it."
-    )

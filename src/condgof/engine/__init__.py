@@ -1,4 +1,4 @@
-"""Where the work runs. Only this room knows about threads, processes and clusters."""
+"""Where the work runs. Only this package knows threads, processes and clusters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from condgof.engine._progress import stages, with_progress
 from condgof.engine._threads import Threads, as_engine, single_threaded_blas
 
 __all__ = [
-    "Cluster", "Deferred", "Engine", "Processes", "Threads", "WorkerError", "as_engine",
-    "as_workers", "can_send", "single_threaded_blas", "stages", "with_progress",
-]  # fmt: skip
+    "Cluster",
+    "Deferred",
+    "Engine",
+    "Processes",
+    "Threads",
+    "WorkerError",
+    "as_engine",
+    "as_workers",
+    "can_send",
+    "single_threaded_blas",
+    "stages",
+    "with_progress",
+]
 
 Engine: TypeAlias = Threads | Cluster
 

@@ -24,7 +24,7 @@ from condgof.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """An item for a cluster whose parts stay there: a task gets ``(value, parts)``, computed."""
+    """An item whose parts stay on the cluster: a task gets ``(value, computed parts)``."""
 
     #: What travels with the item.
     value: Any
@@ -39,9 +39,9 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Cluster(Workers):
-    """Run tasks on the workers of the user's `dask.distributed.Client`, which is never closed."""
+    """Run tasks on the workers of the user's Dask client, which is never closed."""
 
-    client: Any
+    client: Any  #: A `dask.distributed.Client`.
     #: Tasks leave this process: send them rows in large spans, and no more than they need.
     remote: ClassVar[bool] = True
 
@@ -53,11 +53,12 @@ class Cluster(Workers):
     def _run(
         self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
     ) -> Pairs:
-        sent, waiting = _Sent(self.client, task, in_order), deque[tuple[Any, Any]]()
+        sent = _Sent(self.client, task, in_order)
+        waiting = deque[tuple[Any, Any]]()
         try:
             for item in items:
                 waiting.append((item, sent.submit(item)))
-                # Counted anew each time: workers come and go.
+                # The workers are counted each time, because they come and go.
                 if len(waiting) > 2 * max(2, sum(self.client.nthreads().values())):
                     yield sent.take(waiting)
             while waiting:
@@ -68,26 +69,31 @@ class Cluster(Workers):
 
 
 class _Sent:
+    """A task that all workers hold, and the items that it is applied to."""
+
     def __init__(self, client: Any, task: Callable[[Any], Any], in_order: bool) -> None:
-        self.client, self.task, self.in_order = client, task, in_order
+        self.client = client
+        self.task = task
+        self.in_order = in_order
         self.renew()
 
     def renew(self) -> None:
-        # Scattering to no worker is an error in Dask, and a queue (SLURM) may yet bring the
-        # first.
+        """Send the task to all workers."""
+        # Scattering to no worker is an error in Dask, and a queue (SLURM) may start the
+        # first worker later.
         self.client.wait_for_workers(1)
         self.future = self.client.scatter(self.task, broadcast=True, hash=False)
 
     def submit(self, item: Any) -> Any:
+        """Apply the task to an item on some worker; return the future of its value."""
         check_open(self.client)
-        value, parts = (
-            (item.value, item.parts) if isinstance(item, Deferred) else (item, ())
-        )
+        value = item.value if isinstance(item, Deferred) else item
+        parts = item.parts if isinstance(item, Deferred) else ()
         computed = self.client.compute(list(parts)) if parts else ()
         return self.client.submit(_on_worker, self.future, value, *computed, pure=False)
 
     def take(self, waiting: deque[tuple[Any, Any]]) -> tuple[Any, Any]:
-        """Take the first of what is waiting, or the first that is there, with its value."""
+        """Take an item and its value: the first that waits, or the first that is ready."""
         from distributed import CancelledError, KilledWorker, wait
 
         for attempt in range(ATTEMPTS + 1):
@@ -102,13 +108,14 @@ class _Sent:
             except (CancelledError, KilledWorker):
                 if attempt == ATTEMPTS:
                     raise
-                # Every worker that had the task is gone, or this item was caught in too
-                # many deaths.
+                # Every worker that had the task is gone, or too many workers died with
+                # this item.
                 self._again(waiting)
         waiting.popleft()
         return item, value
 
     def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
+        """Send the task again, and all items whose values are not there."""
         self.renew()
         for i, (item, future) in enumerate(waiting):
             if future.status != "finished":
@@ -117,12 +124,12 @@ class _Sent:
 
 
 def _on_worker(task: Callable[[Any], Any], item: Any, *parts: Any) -> Any:
-    """Run on a worker, with the parts of a deferred item: one BLAS thread, as in our own threads."""
+    """Run a task on a worker with one BLAS thread, as in the threads of this machine."""
     with single_threaded_blas():
         return task((item, parts) if parts else item)
 
 
 def check_open(client: Any) -> None:
-    """Refuse a client that is closed, on which Dask fails with whatever comes first, or waits."""
+    """Refuse a client that is closed: Dask would fail in odd ways, or wait for ever."""
     if getattr(client, "status", "running") in ("closed", "closing"):
         raise InputError("engine is a Dask client that is closed. Pass one that is open.")

@@ -1,4 +1,4 @@
-"""This machine's cores as processes, for many small tasks that have nothing to do with each other.
+"""This machine's cores as processes, for many small and independent tasks.
 
 The workers are programs of their own that talk through pipes. Against `multiprocessing`
 this has three gains: the user's script is not imported anew (it needs no ``if __name__ ==
@@ -57,6 +57,7 @@ class Processes(Workers):
 
 
 def can_send(task: object) -> bool:
+    """Whether a task can be sent to another process."""
     return _pickled(task) is not None
 
 
@@ -75,9 +76,11 @@ def _pickled(task: object) -> bytes | None:
 
 
 class _Worker:
+    """A process that holds a task, and applies it to items that it is sent."""
+
     def __init__(self, payload: bytes) -> None:
-        # Its own path first, so that it finds condgof and the user's modules where this
-        # process does.
+        # The worker takes over sys.path, so that it finds condgof and the user's modules
+        # where this process does.
         start = "from condgof.engine._processes import serve; serve()"
         code = f"import sys; sys.path[:] = {sys.path!r}; {start}"
         self._process = subprocess.Popen(
@@ -86,10 +89,13 @@ class _Worker:
             stdout=subprocess.PIPE,
             env={**os.environ, **ONE_THREAD},
         )
+        #: The task as bytes, until it has been sent with the first item.
         self._payload: bytes | None = payload
 
     def run(self, item: object) -> Any:
-        stdin, stdout = self._process.stdin, self._process.stdout
+        """Return the value of the task at an item, or raise what it raised."""
+        stdin = self._process.stdin
+        stdout = self._process.stdout
         assert stdin is not None
         assert stdout is not None
         try:
@@ -101,13 +107,16 @@ class _Worker:
             fine, value = pickle.load(stdout)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             self._process.kill()
-            died = f"A worker process died (exit code {self._process.wait()}) at {item}"
-            raise WorkerError(f"{died}. If memory ran out, use fewer workers.") from error
+            raise WorkerError(
+                f"A worker process died (exit code {self._process.wait()}) at {item}. If"
+                " memory ran out, use fewer workers."
+            ) from error
         if fine:
             return value
         raise value
 
     def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -119,8 +128,10 @@ class _Worker:
 def serve() -> None:
     """Run tasks until the pipe closes: the parent is done, or dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides
-    receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What users' code prints must not end up among the values.
+    receive = os.fdopen(os.dup(0), "rb")
+    send = os.fdopen(os.dup(1), "wb")
+    # Standard output becomes standard error: what users' code prints must not end up among
+    # the values.
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
@@ -128,8 +139,9 @@ def serve() -> None:
     while True:
         try:
             item = pickle.load(receive)
-            if task is None:
-                task, item = pickle.loads(item), pickle.load(receive)
+            if task is None:  # the first message is the task, and the next one an item
+                task = pickle.loads(item)
+                item = pickle.load(receive)
         except EOFError:
             break
         except Exception as error:

@@ -15,21 +15,28 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-#: Seconds before stages are shown, and between two looks at the clock.
-PATIENCE, EVERY = 2.0, 0.2
+#: Seconds before stages are shown.
+PATIENCE = 2.0
+#: Seconds between two updates of the line.
+EVERY = 0.2
+#: Characters of the bar.
 BAR = 12
 
 
 def with_progress(
     items: Iterable[Item], total: int, what: str, note: Callable[[], str] | None = None
 ) -> Iterator[Item]:
-    """Yield the items; on a terminal show how far they are: in the stage, or by tqdm with a `note`."""
-    line, shown = (
-        _LINE.get(),
-        sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
-    )
-    if line is not None or not shown:
-        yield from items if line is None else line.counted(items, total)
+    """Yield the items, and show on a terminal how many of the `total` are done.
+
+    Within `stages` the share is shown beside the name of the stage. Elsewhere tqdm shows a
+    bar, if it is installed, called `what` and followed by a `note`.
+    """
+    line = _LINE.get()
+    if line is not None:
+        yield from line.counted(items, total)
+        return
+    if not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
+        yield from items
         return
     from tqdm import tqdm
 
@@ -42,10 +49,11 @@ def with_progress(
 
 @contextmanager
 def stages(*names: str, show: bool = True) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told which stage begins, which is shown from two seconds on.
+    """Give a function to call with the name of each stage as it begins.
 
-    Within other stages the line that is there goes on, with its own names, and silently if
-    it does.
+    From two seconds on the stage is shown on a terminal, unless `show` is False. Within
+    other stages their line goes on: these names are not shown, and a silent line stays
+    silent.
     """
     outer = _LINE.get()
     if outer is not None:
@@ -75,19 +83,23 @@ class _Line:
         self.names = names
         self.over = threading.Event()
         self._start = time.monotonic()
-        self._now, self._share = "", ""
+        self._stage = ""
+        self._share = ""
 
     def begin(self, name: str) -> None:
-        self._now, self._share = name, ""
+        """Begin a stage."""
+        self._stage = name
+        self._share = ""
 
     def counted(self, items: Iterable[Item], total: int) -> Iterator[Item]:
-        """Yield the items, and say which share of them was there."""
+        """Yield the items, and note which share of them is done."""
         for done, item in enumerate(items):
             self._share = f" {100 * done // max(total, 1)}%"
             yield item
         self._share = ""
 
     def run(self) -> None:
+        """Write the line until all is over, and wipe it then."""
         if self.over.wait(PATIENCE):
             return
         while True:
@@ -98,17 +110,19 @@ class _Line:
                 return
 
     def text(self) -> str:
-        at = self.names.index(self._now) if self._now in self.names else 0
+        """Return a bar, the stage with its share and its number, and the seconds."""
+        at = self.names.index(self._stage) if self._stage in self.names else 0
         full = BAR * at // max(len(self.names), 1)
-        stage = f"{self._now}{self._share} ({at + 1} of {len(self.names)})"
+        stage = f"{self._stage}{self._share} ({at + 1} of {len(self.names)})"
         seconds = time.monotonic() - self._start
         return f"[{'#' * full}{'-' * (BAR - full)}]  {stage}  {seconds:.0f} s"
 
     @staticmethod
     def _write(text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody looks any more
+        with suppress(OSError, ValueError):  # the terminal was closed
             sys.stderr.write(f"\r{text}\r")
             sys.stderr.flush()
 
 
+#: The line that is written to now.
 _LINE: ContextVar[_Line | None] = ContextVar("condgof_line", default=None)

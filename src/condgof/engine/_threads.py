@@ -30,7 +30,11 @@ Pairs: TypeAlias = Iterator[tuple[Any, Any]]
 
 @lru_cache(1)
 def _controller(modules: int) -> Any:
-    """Find the BLAS libraries, anew where modules were imported since: they may have brought one."""
+    """Find the BLAS libraries.
+
+    `modules` is the number of modules that are imported: another number means another
+    search, because a new module may have brought a BLAS library.
+    """
     return ThreadpoolController()
 
 
@@ -42,7 +46,8 @@ class _SingleThreadedBlas:
     """
 
     def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
+        self._lock = threading.Lock()
+        self._inside = 0
         self._limiter: Any = None
 
     @contextmanager
@@ -77,16 +82,16 @@ class Workers:
     ) -> Iterator[Value]:
         """Apply `task` to every item and yield the values in the order of the items.
 
-        Only a few items are out, and results wait, at any time. An error that a task raises
-        is raised here. At most `most` of this machine's threads are used (a memory budget
-        may ask).
+        Only a few items and values wait at any time. An error that a task raises is raised
+        here. At most `most` of this machine's threads are used, which a memory budget may
+        ask for.
         """
         return (value for _, value in self._run(task, items, True, most))
 
     def completed(
         self, task: Callable[[Task], Value], items: Iterable[Task]
     ) -> Iterator[tuple[Task, Value]]:
-        """Apply `task` to every item and yield each item with its value as soon as that is there."""
+        """Apply `task` to every item and yield each item with its value when ready."""
         return self._run(task, items, False)
 
     def _run(
@@ -121,7 +126,10 @@ def shared_out(
     in_order: bool,
     stop: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Value]]:
-    """Let whichever runner is free take the next item; `stop` ends what they are still busy with."""
+    """Let whichever runner is free take the next item, and yield items with their values.
+
+    `stop` ends what runners are still busy with when nobody asks for further values.
+    """
     if len(runners) == 1:
         for item in items:
             yield item, runners[0](item)
@@ -158,13 +166,17 @@ def shared_out(
 
 
 def cores() -> int:
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def as_engine(engine: Any) -> Threads | Cluster:
-    """Turn `engine` (None for all cores, a number of threads, a Dask client) into what runs tasks."""
+    """Turn the `engine` argument into what runs tasks.
+
+    It is None (all cores), a number of threads, or a Dask client.
+    """
     from condgof.engine._dask import Cluster, check_open
 
     if engine is None:
@@ -172,7 +184,7 @@ def as_engine(engine: Any) -> Threads | Cluster:
     if isinstance(engine, (Threads, Cluster)):
         return engine
     check_object(engine, "engine")
-    # A Dask client is told by what it can do, without importing Dask.
+    # A Dask client is recognised by its methods, without importing Dask.
     if all(hasattr(engine, name) for name in ("scatter", "submit", "scheduler_info")):
         if getattr(engine, "asynchronous", False):
             raise InputTypeError(

@@ -1,4 +1,4 @@
-"""Kernels on rows of numbers and levels: radial profiles, categories, products over columns."""
+"""Kernels on rows of numbers and categories: radial profiles, products over columns."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from condgof.sample import Column, Seed, Use
 #: to this size the loss is below 1e-11 and the matrix product serves; beyond it differences
 #: are taken.
 PRODUCT_LIMIT = 1e4
-#: Rows that the median heuristic takes at most; the smallest bandwidth: its fourth power is
-#: a number.
-MAX_ROWS, SMALLEST = 1000, 1e-70
+#: Rows that the median heuristic takes at most.
+MAX_ROWS = 1000
+#: The smallest bandwidth, and one over the largest: its fourth power is a double.
+SMALLEST_BANDWIDTH = 1e-70
 Bandwidth: TypeAlias = float | Literal["median"]
 #: φ, φ' and φ''.
 Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -32,25 +33,35 @@ Profile: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 def sqdist(
     a: FloatArray, b: FloatArray, scale: float = 1.0, *, exact: bool = False
 ) -> FloatArray:
-    """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m), never negative."""
-    centre = b[0] if len(b) else 0.0  # seconds since 1970 would lose digits
-    a, b = (a - centre) / scale, (b - centre) / scale
-    norms_a, norms_b = (np.einsum("ij,ij->i", side, side) for side in (a, b))
+    """Return ‖a_i − b_j‖² / scale² for rows of `a` (n, d) and `b` (m, d): (n, m).
+
+    It is never negative. `exact` takes differences wherever a product would round.
+    """
+    # Columns far from 0, such as seconds since 1970, would lose digits.
+    centre = b[0] if len(b) else 0.0
+    a = (a - centre) / scale
+    b = (b - centre) / scale
+    norms_a = np.einsum("ij,ij->i", a, a)
+    norms_b = np.einsum("ij,ij->i", b, b)
     if exact or not product_is_exact(norms_a, norms_b):
         return direct_sqdist(a, b)
-    # One product for all: |a|²·1 + 1·|b|² − 2a·b.
-    left, right = np.ones((len(a), a.shape[1] + 2)), np.ones((b.shape[1] + 2, len(b)))
-    left[:, 2:], left[:, 0], right[2:], right[1] = a, norms_a, -2.0 * b.T, norms_b
+    # One matrix product gives |a|²·1 + 1·|b|² − 2a·b.
+    left = np.ones((len(a), a.shape[1] + 2))
+    left[:, 0] = norms_a
+    left[:, 2:] = a
+    right = np.ones((b.shape[1] + 2, len(b)))
+    right[1] = norms_b
+    right[2:] = -2.0 * b.T
     out: FloatArray = left @ right
     return np.maximum(out, 0.0, out=out)
 
 
 def product_is_exact(norms_a: FloatArray, norms_b: FloatArray) -> bool:
-    """Whether squared norms (in bandwidths) are small enough for the matrix-product form."""
+    """Whether squared norms (n,) and (m,), in bandwidths, suit the matrix product."""
     if not len(norms_a) or not len(norms_b):
         return True
-    # A large norm on one side alone does no harm: such a pair is far apart compared with
-    # the error.
+    # A large norm on one side alone does no harm: those pairs are far apart compared with
+    # the rounding error.
     return bool(min(norms_a.max(), norms_b.max()) <= PRODUCT_LIMIT)
 
 
@@ -64,18 +75,18 @@ def direct_sqdist(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x") -> float:
-    """Return the median distance between rows i < j of `points` (n, d), of 1,000 of them at most.
+    """Return the median distance between rows i < j of `points` (n, d).
 
-    Where more than half of the pairs are equal, it is the median of the others.
+    Of more than 1,000 rows, 1,000 are drawn. Where more than half of the pairs are equal,
+    it is the median of the other pairs.
     """
     from scipy.spatial.distance import pdist
 
     everything = points
     if len(points) > MAX_ROWS:
         points = points[np.sort(rng.choice(len(points), MAX_ROWS, replace=False))]
-        if (
-            points == points[0]
-        ).all():  # almost all rows are equal: what differs was not drawn
+        if (points == points[0]).all():
+            # Almost all rows are equal, and those that differ were not drawn.
             points = np.unique(everything, axis=0)[:MAX_ROWS]
     distances = pdist(points - np.median(points, axis=0))
     median = float(np.median(distances))
@@ -106,7 +117,7 @@ class Kernel:
     def __mul__(self, other: Kernel) -> Kernel:
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Product.of(self, other)
+        return Product.from_kernels(self, other)
 
     def on(self, *columns: int | str) -> Kernel:
         """Return this kernel on some columns of x, by name or by number.
@@ -155,16 +166,14 @@ class Radial(Kernel):
     def __post_init__(self) -> None:
         if isinstance(self.bandwidth, str) and self.bandwidth == "median":
             return
-        what, wanted = (
-            f"{type(self).__name__}: the bandwidth",
-            "a positive number or 'median'",
-        )
+        what = f"{type(self).__name__}: the bandwidth"
+        wanted = "a positive number or 'median'"
         if not isinstance(self.bandwidth, (str, Real)) or isinstance(self.bandwidth, bool):
             raise InputTypeError(
                 f"{what} must be {wanted}, got {type(self.bandwidth).__name__}."
             )
         sigma = check_number(self.bandwidth, what, wanted, lambda v: 0 < v < math.inf)
-        if not SMALLEST <= sigma <= 1.0 / SMALLEST:
+        if not SMALLEST_BANDWIDTH <= sigma <= 1.0 / SMALLEST_BANDWIDTH:
             advice = "Rescale the data, so that distances are nearer to 1."
             raise InputError(f"{what} {sigma:.3g} is beyond double precision. {advice}")
         object.__setattr__(self, "bandwidth", sigma)
@@ -194,25 +203,23 @@ class Radial(Kernel):
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return t = ‖a_i − b_j‖² / bandwidth² for all pairs of rows, (n, m)."""
-        # A kink at 0 takes the root of t, and with it of the rounding error of a matrix
-        # product.
+        # A profile with a kink at 0 takes the root of t, and so of the rounding error of a
+        # matrix product.
         return sqdist(a, b, self.sigma, exact=not self.smooth)
 
     def __repr__(self) -> str:
-        shown = (
-            repr(self.bandwidth)
-            if isinstance(self.bandwidth, str)
-            else f"{self.bandwidth:.6g}"
-        )
-        return f"{type(self).__name__}({shown})"
+        median = isinstance(self.bandwidth, str)
+        text = repr(self.bandwidth) if median else f"{self.bandwidth:.6g}"
+        return f"{type(self).__name__}({text})"
 
 
 @dataclass(frozen=True)
 class Categorical(Kernel):
-    """Kernel on levels: 1 where two rows agree, `similarity` to the power of the columns where not.
+    """Kernel on categories: `similarity` to the power of the columns where two rows differ.
 
-    Every level is as far from every other. It is positive definite, and tells all levels
-    apart, for any similarity below 1; with 0, rows of different levels are never compared.
+    Every category is as far from every other. The kernel is positive definite, and tells
+    all categories apart, for any similarity below 1; with 0, rows of different categories
+    are never compared.
 
     Parameters
     ----------
@@ -229,10 +236,10 @@ class Categorical(Kernel):
 
     def __post_init__(self) -> None:
         wanted = "at least 0 and below 1"
-        given = check_number(
+        similarity = check_number(
             self.similarity, "Categorical: similarity", wanted, lambda v: 0 <= v < 1
         )
-        object.__setattr__(self, "similarity", given)
+        object.__setattr__(self, "similarity", similarity)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         out = np.ones((len(a), len(b)))
@@ -246,7 +253,7 @@ class Categorical(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Radial):
-    """Gaussian kernel, exp(−‖a − b‖² / 2σ²), σ the bandwidth. The paper's choice for x and y.
+    """Gaussian kernel, exp(−‖a − b‖² / 2σ²), σ the bandwidth. The paper's for x and y.
 
     Examples
     --------
@@ -264,7 +271,9 @@ class Gaussian(Radial):
 
 @dataclass(frozen=True, repr=False)
 class IMQ(Radial):
-    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2), σ the bandwidth: good when d_y is large.
+    """Inverse multiquadric kernel, (1 + ‖a − b‖² / σ²)^(−1/2), σ the bandwidth.
+
+    It is good on y of many columns.
 
     Examples
     --------
@@ -281,9 +290,10 @@ class IMQ(Radial):
 
 @dataclass(frozen=True, repr=False)
 class Matern52(Radial):
-    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ) with ρ = √5 ‖a − b‖ / σ, σ the bandwidth.
+    """Matérn kernel of smoothness 5/2, (1 + ρ + ρ²/3) exp(−ρ), ρ = √5 ‖a − b‖ / σ.
 
-    It is not analytic: on x, the paper's theorem for random locations does not cover it.
+    σ is the bandwidth. The kernel is not analytic: on x, the paper's theorem for random
+    locations does not cover it.
 
     Examples
     --------
@@ -315,7 +325,8 @@ class Matern12(Radial):
     smooth: ClassVar[bool] = False
 
     def profile(self, t: FloatArray) -> Profile:
-        root = np.sqrt(np.maximum(t, 1e-24))  # derivatives are cut off at the kink
+        # Derivatives are infinite at the kink, and are cut off at a distance of 1e-12.
+        root = np.sqrt(np.maximum(t, 1e-24))
         phi = np.exp(-np.sqrt(t))
         return phi, -0.5 * phi / root, 0.25 * phi * (1.0 + 1.0 / root) / (root * root)
 
@@ -327,9 +338,11 @@ class OnColumns(Kernel):
     kernel: Radial | Categorical
     #: Numbers or names; names are turned into numbers when the kernel meets the data.
     columns: tuple[int | str, ...]
+    #: Names of the columns, once they are numbers.
     labels: tuple[str, ...] = ()
 
     def indices(self) -> list[int]:
+        """Return the columns as numbers."""
         if any(isinstance(column, str) for column in self.columns):
             raise InputError(f"{self!r} names columns, which a test turns into numbers.")
         return [int(column) for column in self.columns]
@@ -348,18 +361,19 @@ class OnColumns(Kernel):
 
 @dataclass(frozen=True)
 class Product(Kernel):
-    """A product of kernels, each on its own block of columns; made by ``a.on(...) * b.on(...)``."""
+    """A product of kernels, each on its own columns; made by ``a.on(...) * b.on(...)``."""
 
     factors: tuple[OnColumns, ...]
 
     @classmethod
-    def of(cls, *kernels: Kernel) -> Product:
+    def from_kernels(cls, *kernels: Kernel) -> Product:
+        """Multiply kernels on columns, and products of them."""
         for kernel in kernels:
             if not isinstance(kernel, (Product, OnColumns)):
                 wanted = f"write {kernel!r}.on(...)"
                 raise InputTypeError(f"A factor of a product needs its columns: {wanted}.")
-        each = (k.factors if isinstance(k, Product) else (k,) for k in kernels)
-        return cls(tuple(chain.from_iterable(each)))  # type: ignore[arg-type]
+        parts = (k.factors if isinstance(k, Product) else (k,) for k in kernels)
+        return cls(tuple(chain.from_iterable(parts)))  # type: ignore[arg-type]
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         out = np.ones((len(a), len(b)))
@@ -373,19 +387,27 @@ class Product(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class CovariateKernel(Product):
-    """A kernel on x that is ready: bandwidths are numbers, columns indices. The empty product is 1."""
+    """A kernel on x that is ready for a sample: bandwidths are numbers, columns indices.
+
+    Without factors it is 1.
+    """
 
     #: For each factor, whether its bandwidth came from the median heuristic.
     asked_for_median: tuple[bool, ...] = ()
 
     @property
     def compares_levels(self) -> bool:
-        """Whether some factor compares levels, between which there are no points."""
+        """Whether some factor compares categories, between which there are no points."""
         return any(isinstance(factor.kernel, Categorical) for factor in self.factors)
 
     def joined(self, x: FloatArray) -> tuple[FloatArray, tuple[OnColumns, ...]]:
-        """Return columns of x (n, d_x) of all Gaussian factors, in bandwidths, and the other factors."""
-        columns, others = [np.empty((len(x), 0))], []
+        """Return the columns of x (n, d_x) of Gaussian factors, and the other factors.
+
+        The columns, (n, d), are in bandwidths: one Gaussian kernel of bandwidth 1 serves
+        for all of them.
+        """
+        columns = [np.empty((len(x), 0))]
+        others = []
         moved = x - np.median(x, axis=0) if self.factors else x
         for factor in self.factors:
             if type(factor.kernel) is Gaussian:
@@ -405,14 +427,16 @@ class CovariateKernel(Product):
 def resolve_x(
     kernel: object, x: FloatArray, columns: Sequence[Column], seed: Seed
 ) -> CovariateKernel:
-    """Make the kernel on x ready for a sample x (n, d_x), scaled as the kernel will see it."""
+    """Make the kernel on x ready for a sample x (n, d_x), in the kernel's units."""
     if not isinstance(kernel, Kernel):
         wanted = "a kernel such as condgof.Gaussian('median')"
         raise InputTypeError(f"kernel_x must be {wanted}, got {kernel!r}.")
     if isinstance(kernel, (Radial, Categorical)):
         factors = _spread(kernel, columns)
     else:
-        factors = [_locate(factor, columns) for factor in Product.of(kernel).factors]
+        factors = [
+            _locate(factor, columns) for factor in Product.from_kernels(kernel).factors
+        ]
     ready: list[OnColumns] = []
     medians: list[bool] = []
     for number, factor in enumerate(factors):
@@ -434,7 +458,10 @@ def resolve_x(
 
 
 def resolve_y(kernel: object, y: FloatArray, seed: Seed, *, stein: bool = True) -> Radial:
-    """Make the kernel on y ready: radial, its bandwidth a number, and smooth if it is for `stein`."""
+    """Make the kernel on y ready for a sample y (n, d_y): its bandwidth is a number.
+
+    A kernel for a Stein kernel (`stein`) must be smooth.
+    """
     if not isinstance(kernel, Radial):
         wanted = "a radial kernel such as condgof.Gaussian('median')"
         raise InputTypeError(f"kernel_y must be {wanted}, got {kernel!r}.")
@@ -450,14 +477,15 @@ def resolve_y(kernel: object, y: FloatArray, seed: Seed, *, stein: bool = True) 
 def _spread(kernel: Radial | Categorical, columns: Sequence[Column]) -> list[OnColumns]:
     """Put a plain kernel on all numeric columns; categorical ones get `Categorical()`."""
     numeric = tuple(i for i, column in enumerate(columns) if not column.categorical)
-    levels = tuple(i for i, column in enumerate(columns) if column.categorical)
+    categorical = tuple(i for i, column in enumerate(columns) if column.categorical)
     if isinstance(kernel, Categorical):
-        return [OnColumns(kernel, numeric + levels)]
-    both = OnColumns(kernel, numeric), OnColumns(Categorical(), levels)
+        return [OnColumns(kernel, numeric + categorical)]
+    both = [OnColumns(kernel, numeric), OnColumns(Categorical(), categorical)]
     return [factor for factor in both if factor.columns]
 
 
 def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
+    """Turn the columns of a factor, names or numbers, into indices from 0."""
     names = [column.name for column in columns]
     indices: list[int] = []
     for wanted in factor.columns:
@@ -478,8 +506,10 @@ def _locate(factor: OnColumns, columns: Sequence[Column]) -> OnColumns:
                 )
             index = wanted % len(names)
         if columns[index].categorical and isinstance(factor.kernel, Radial):
-            what = f"column {names[index]!r} is categorical"
-            raise InputTypeError(f"kernel_x: {what}. Use Categorical().on(...).")
+            raise InputTypeError(
+                f"kernel_x: column {names[index]!r} is categorical. Use"
+                " Categorical().on(...)."
+            )
         indices.append(index)
     return OnColumns(factor.kernel, tuple(indices))
 
@@ -498,22 +528,30 @@ class FiniteLocations:
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """The matrix k(z_i, z_j) of a sample as a lazy operator: symmetric, with a constant diagonal."""
+    """The matrix k(z_i, z_j) of a sample, computed by blocks.
 
-    #: All columns, those of Gaussian factors as `joined` gives them, and the other factors.
+    It is symmetric, with a constant diagonal.
+    """
+
+    #: The sample, (n, d).
     points: FloatArray
+    #: The columns of Gaussian factors, in bandwidths; see `CovariateKernel.joined`.
     joined: FloatArray
+    #: The factors that are not Gaussian.
     others: tuple[OnColumns, ...]
 
     @classmethod
-    def of(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
-        return cls(points, *kernel.joined(points))
+    def from_sample(cls, kernel: CovariateKernel, points: FloatArray) -> Gram:
+        """Return the matrix of a kernel on a sample (n, d)."""
+        joined, others = kernel.joined(points)
+        return cls(points=points, joined=joined, others=others)
 
     @property
     def n(self) -> int:
         return len(self.points)
 
     def block(self, rows: slice, columns: slice) -> FloatArray:
+        """Return some rows and columns of the matrix."""
         out = Gaussian(1.0)(self.joined[rows], self.joined[columns])
         for factor in self.others:
             out *= factor(self.points[rows], self.points[columns])

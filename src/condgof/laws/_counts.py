@@ -1,4 +1,4 @@
-"""Counts with a CDF: Poisson, negative binomial, binomial, and those with more or fewer zeros.
+"""Counts with a CDF: Poisson, negative binomial, binomial, with other shares of zeros too.
 
 u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8: a function of
 y whose form depends on x alone, and a cell's probability is a difference of two values of
@@ -23,16 +23,22 @@ from condgof.sample import as_numbers
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
-#: The smallest standard deviation that counts are measured in: a model may be certain of
-#: one value.
+#: The smallest standard deviation that counts are measured in, as a model may be certain
+#: of one value.
 LEAST_SCALE = 1e-6
-#: The tail that does not count in sums over counts, how many of them are summed, and
-#: numbers at a time.
-NO_TAIL, MOST_COUNTS, HELD = 1e-9, 2**20, 2**22
-#: Cells of a standard deviation, and standard deviations to either side; where the cells
-#: lie.
-FINENESS, REACH = 8, 8
+#: Probability of each tail that is left out of sums over counts.
+NO_TAIL = 1e-9
+#: Sums over more counts than this are refused.
+MOST_COUNTS = 2**20
+#: Numbers that are held at a time while sums are computed.
+HELD = 2**22
+#: Cells in a standard deviation.
+FINENESS = 8
+#: Standard deviations to either side of the location that have cells.
+REACH = 8
+#: The number of cells.
 COUNT = 2 * FINENESS * REACH + 1
+#: The middle of each cell, in standard deviations from the location, (COUNT,).
 POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
 CELLS = Block("counts", 0, COUNT, POSITIONS, distances=True)
 COUNTS = Cells((CELLS,), "location and scale of the model, in cells")
@@ -91,7 +97,7 @@ class Whole(Discrete):
 
 
 class Counts(Whole):
-    """Counts with a CDF; a subclass writes `_cdf`, `_bounds`, `mean_std` or `location_scale`."""
+    """Counts with a CDF: `_cdf`, `_bounds`, and `mean_std` or `location_scale`."""
 
     #: It takes any real numbers.
     _cdf: Cdf
@@ -107,7 +113,7 @@ class Counts(Whole):
         broken = ~(np.isfinite(u) & np.isfinite(p).all(axis=1))
         lacking = f"{self.name} has no finite mean, standard deviation or CDF"
         refuse_rows(broken, lacking, "Check the model there.", NumericalError)
-        return Residuals.of_cells(p, cell_of(u), u[:, None])
+        return Residuals.from_cells(p, cell_of(u), u[:, None])
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return self._cdf(self._columns(y))[:, 0]
@@ -133,7 +139,7 @@ class Counts(Whole):
         )  # 1 has no quantile
 
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
-        """Return the smallest counts with cdf ≥ wanted, (n, m), searched from where a law lies."""
+        """Return the smallest counts with cdf ≥ wanted, (n, m), searched from `near` on."""
         location, scale = (part[:, :1] for part in (near or self).location_scale())
         start = np.broadcast_to(np.floor(location), wanted.shape)
         step = np.maximum(np.ceil(scale), 1.0)
@@ -141,7 +147,7 @@ class Counts(Whole):
 
 
 def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
-    """Return Σ_k (F(k) − 1{y ≤ k})², (n,), over the counts k between `ends` (n, 2) and y."""
+    """Return Σ_k (F(k) − 1{y ≤ k})², (n,), over counts k between `ends` (n, 2) and y."""
     low, high = np.minimum(ends[:, :1], y), np.maximum(ends[:, 1:], y)
     count = float((high - low).max(initial=0.0))
     if not count <= MOST_COUNTS:
@@ -156,7 +162,7 @@ def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
 
 
 class CountFamily(Parametric, Counts):
-    """A closed form; a subclass writes these functions of possible counts and parameters, (n, 1)."""
+    """A closed form; a subclass writes functions of counts and parameters, (n, 1)."""
 
     POSITIVE, SHARES = ("mean", "dispersion"), ("p", "inflation", "zero")
 
@@ -330,7 +336,10 @@ class Binomial(CountFamily):
 
 
 class _OtherZeros(CountFamily):
-    """A mixture of 0 and the family that a subclass also inherits; the last parameter is of zeros."""
+    """A mixture of 0 and a family that a subclass also inherits.
+
+    The last parameter is that of the zeros.
+    """
 
     #: The probability of 0, and how often a count comes from the family, given that
     #: family's P(0).
@@ -382,7 +391,8 @@ class ZeroInflatedPoisson(_ZeroInflated, Poisson):
 
     Examples
     --------
-    >>> np.exp(ZeroInflatedPoisson(mean=1.0, inflation=0.5).log_prob(np.array([0.0]))).round(3)
+    >>> law = ZeroInflatedPoisson(mean=1.0, inflation=0.5)
+    >>> np.exp(law.log_prob(np.array([0.0]))).round(3)
     array([0.684])
     """
 
@@ -391,7 +401,7 @@ class ZeroInflatedPoisson(_ZeroInflated, Poisson):
 
 @family
 class ZeroInflatedNegativeBinomial(_ZeroInflated, NegativeBinomial):
-    """Counts that are 0 with probability inflation(x), and else NegativeBinomial(mean, dispersion).
+    """Counts: 0 with probability inflation(x), else NegativeBinomial(mean, dispersion).
 
     Examples
     --------
@@ -405,7 +415,7 @@ class ZeroInflatedNegativeBinomial(_ZeroInflated, NegativeBinomial):
 
 @family
 class HurdlePoisson(_Hurdle, Poisson):
-    """Counts that are 0 with probability zero(x), and else Poisson(mean(x)) given that y > 0.
+    """Counts: 0 with probability zero(x), else Poisson(mean(x)) given that y > 0.
 
     Examples
     --------
@@ -418,7 +428,7 @@ class HurdlePoisson(_Hurdle, Poisson):
 
 @family
 class HurdleNegativeBinomial(_Hurdle, NegativeBinomial):
-    """Counts that are 0 with probability zero(x), else NegativeBinomial(mean, dispersion) given y > 0.
+    """Counts: 0 with probability zero(x), else a negative binomial given y > 0.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Out-of-fold predictions: the law of every row, by a fit that has not seen it."""
+"""Out-of-fold predictions: the law of every row, by a fit to the other rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NoReturn
+from functools import partial, singledispatch
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import InputError, InputTypeError, check_count, users_code
 from condgof.kernels import Cells
 from condgof.laws import fits
-from condgof.laws._as_model import Columns, as_model
+from condgof.laws._as_model import as_model
+from condgof.laws._columns import Columns
 from condgof.laws._discrete import (
     FULL,
     CellOutcomes,
@@ -23,41 +24,42 @@ from condgof.laws._discrete import (
     Residuals,
 )
 from condgof.laws._draws import RowDraws
-from condgof.laws._functions import arguments, signature_of
+from condgof.laws._functions import match_arguments, read_signature
 from condgof.laws._known import CellsOfY, Histograms
-from condgof.laws._law import Joined, Law, Model, taken
+from condgof.laws._law import ByRow, Joined, Law, Model, replace_rows
 from condgof.laws._parameters import Parametric
 from condgof.sample import RngLike, Seed, Use, check_rows, read_groups, take_rows
 
-#: Laws of arrays with a row for each observation that can be put together.
-ROWWISE = (RowDraws, CellsOfY, Histograms)
-#: What laws of one form may differ in, beside their parameters and arrays.
-UNLIKE = ("_rows", "notes", "index")
-#: Laws of some rows each, with the numbers of these rows: each row once.
-Parts = Sequence[tuple[IntArray, Law]]
+#: Laws of some rows each, with the numbers of these rows; each row of the whole is in one.
+Parts: TypeAlias = Sequence[tuple[IntArray, Law]]
+#: Attributes in which laws may differ and still be put together, beside their parameters
+#: and arrays.
+MAY_DIFFER = ("_rows", "notes", "index")
 
 
 def as_fit(fit: object) -> Callable[..., Any]:
-    """Return (x, y, rng) → what a user's `fit` returns, once it is sure that it takes x and y."""
+    """Return (x, y, rng) → model for a user's `fit`, once it is sure to take x and y."""
     if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
-        what = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
-        like = "such as condgof.fits.ols() or condgof.fits.sklearn(estimator)"
-        raise InputTypeError(f"fit must be a function (x, y) → model, {like}, got {what}.")
+        got = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
+        raise InputTypeError(
+            "fit must be a function (x, y) → model, such as condgof.fits.ols() or"
+            f" condgof.fits.sklearn(estimator), got {got}."
+        )
     try:
-        arguments(fit, x=None, y=None, rng=None)
+        match_arguments(fit, x=None, y=None, rng=None)
     except TypeError as error:
         name = getattr(fit, "__name__", type(fit).__name__)
-        told = f"{name}{signature_of(fit)} cannot be called with x and y ({error})"
-        call = f"If it makes a function (x, y) → model, call it first: {name}(...)."
         raise InputTypeError(
-            f"fit must be a function (x, y) → model, and {told}. {call}"
+            f"fit must be a function (x, y) → model, and {name}{read_signature(fit)} cannot"
+            f" be called with x and y ({error}). If it makes a function (x, y) → model,"
+            f" call it first: {name}(...)."
         ) from error
-    return partial(_fitted, fit)
+    return partial(_call_fit, fit)
 
 
-def _fitted(fit: Any, x: TableLike, y: TableLike, rng: Any) -> Any:
-    args, named = arguments(fit, x=x, y=y, rng=rng)
-    return fit(*args, **named)
+def _call_fit(fit: Any, x: TableLike, y: TableLike, rng: Any) -> Any:
+    positional, named = match_arguments(fit, x=x, y=y, rng=rng)
+    return fit(*positional, **named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,40 +70,48 @@ class Folds(Joined):
 
     @property
     def rows(self) -> int | None:
-        return sum(len(rows) for rows, _ in self.laws)
+        return _count_rows(self.laws)
 
     def parts(self) -> Iterator[tuple[Any, Law]]:
         yield from self.laws
 
     def take(self, rows: IntArray) -> Folds:
-        fold, place = np.empty((2, self.n), np.int64)
+        fold_number = np.empty(self.n, np.int64)
+        place_in_fold = np.empty(self.n, np.int64)
         for k, (fold_rows, _) in enumerate(self.laws):
-            fold[fold_rows], place[fold_rows] = k, np.arange(len(fold_rows))
+            fold_number[fold_rows] = k
+            place_in_fold[fold_rows] = np.arange(len(fold_rows))
         rows = np.arange(self.n)[rows]
-        chosen = ((k, np.flatnonzero(fold[rows] == k)) for k in range(len(self.laws)))
-        parts = [(at, self.laws[k][1].take(place[rows[at]])) for k, at in chosen if len(at)]
-        return taken(self, rows, laws=parts)
+        parts = []
+        for k, (_, law) in enumerate(self.laws):
+            at = np.flatnonzero(fold_number[rows] == k)
+            if len(at):
+                parts.append((at, law.take(place_in_fold[rows[at]])))
+        return replace_rows(self, rows, laws=parts)
 
     def can(self, ability: str) -> bool:
         return all(law.can(ability) for _, law in self.laws)
 
     def lacks(self, ability: str) -> NoReturn:
-        next((law for _, law in self.laws if not law.can(ability)), self.first).lacks(
-            ability
-        )
+        for _, law in self.laws:
+            if not law.can(ability):
+                law.lacks(ability)
+        self.first.lacks(ability)
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
         ends = [law.support for _, law in self.laws]
         width = max(np.atleast_2d(end).shape[1] for pair in ends for end in pair)
-        low, high = np.empty((2, self.n, width))
-        for (rows, _), pair in zip(self.laws, ends, strict=True):
-            low[rows], high[rows] = pair
+        low = np.empty((self.n, width))
+        high = np.empty((self.n, width))
+        for (rows, _), (law_low, law_high) in zip(self.laws, ends, strict=True):
+            low[rows] = law_low
+            high[rows] = law_high
         return low, high
 
 
 class DiscreteFolds(Folds, Discrete):
-    """The same where y is discrete, and all laws have the same cells."""
+    """Laws of a discrete y, of some rows each, which all have the same cells."""
 
     def numbers(self, y: AnyArray) -> FloatArray:
         return np.asarray(self._at("numbers", y))
@@ -112,105 +122,122 @@ class DiscreteFolds(Folds, Discrete):
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self._checked(y)
         parts = [law.residuals(y[rows], by) for rows, law in self.laws]
-        u, values = (
-            _placed(self.laws, [getattr(r, k) for r in parts]) for k in ("u", "values")
-        )
-        cells = [r.outcomes for r in parts if isinstance(r.outcomes, CellOutcomes)]
-        if len(cells) < len(parts):  # y cannot be drawn anew from what is known
+        u = _in_row_order(self.laws, [part.u for part in parts])
+        values = _in_row_order(self.laws, [part.values for part in parts])
+        outcomes = [
+            part.outcomes for part in parts if isinstance(part.outcomes, CellOutcomes)
+        ]
+        if len(outcomes) < len(parts):  # the laws do not tell how to resample y
             return Residuals(u, values)
-        p = _placed(self.laws, [c.probabilities for c in cells])
-        observed = _placed(self.laws, [c.observed for c in cells])
-        return Residuals(
-            u, values, replace(cells[0], whole=p, observed=observed, index=None)
+        whole = replace(
+            outcomes[0],
+            whole=_in_row_order(self.laws, [part.probabilities for part in outcomes]),
+            observed=_in_row_order(self.laws, [part.observed for part in outcomes]),
+            index=None,
         )
+        return Residuals(u, values, whole)
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
         y = np.asarray(y)
-        remarks_by_fold = (law.remarks(y[rows]) for rows, law in self.laws)  # type: ignore[attr-defined]
-        return tuple(
-            dict.fromkeys(remark for remarks in remarks_by_fold for remark in remarks)
-        )
+        remarks: dict[str, None] = {}  # each once, in the order of the folds
+        for rows, law in self.laws:
+            remarks |= dict.fromkeys(law.remarks(y[rows]))  # type: ignore[attr-defined]
+        return tuple(remarks)
 
 
 def join(laws: Parts) -> Law:
-    """Put laws together, in the order of their rows: one closed form where they are of one family."""
+    """Put laws together, in the order of their rows.
+
+    Laws of one family become one law of that family where their parameters allow it.
+    """
     first = laws[0][1]
     whole: Law | None = None
     if all(type(law) is type(first) for _, law in laws):
-        whole = _one_table(laws) if isinstance(first, Probabilities) else _one_law(laws)
+        whole = _merge(first, laws)
     if whole is None:
-        kinds = [_kind(law) for _, law in laws]
-        odd = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
-        if odd is not None:
-            two = f"Fold 1 gives a law of {kinds[0]}, and fold {odd + 1} of {kinds[odd]}"
-            raise InputError(
-                f"{two}, which cannot be put together. Let fit return one kind of model."
-            )
-        whole = (DiscreteFolds if first.discrete else Folds)(laws)
-    notes = dict.fromkeys(note for _, law in laws for note in law.notes)
+        _check_same_kind_of_y(laws)
+        whole = DiscreteFolds(laws) if first.discrete else Folds(laws)
+    notes: dict[str, None] = {}
+    for _, law in laws:
+        notes |= dict.fromkeys(law.notes)
     return whole.noted(*(note for note in notes if note not in whole.notes))
 
 
-def _kind(law: Law) -> str:
-    """Say what y is to a law, the same for laws that can be put together."""
+def _check_same_kind_of_y(laws: Parts) -> None:
+    kinds = [_kind_of_y(law) for _, law in laws]
+    for k, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise InputError(
+                f"Fold 1 gives a law of {kinds[0]}, and fold {k + 1} of {kind}, which"
+                " cannot be put together. Let fit return one kind of model."
+            )
+
+
+def _kind_of_y(law: Law) -> str:
+    """Describe what y is to a law, the same for laws that can be put together."""
     if not isinstance(law, Discrete):
         return "a continuous y"
     cells = law.cells(FULL)
     return f"a discrete y ({cells.words}: {cells.width})"
 
 
-def _one_law(laws: Parts) -> Law | None:
-    """Join laws of one class, parameter by parameter or array by array; None where they do not fit."""
-    first: Any = laws[0][1]
-    if not isinstance(laws[0][1], (Parametric, *ROWWISE)):
-        return None
-    parametric, joined = isinstance(laws[0][1], Parametric), dict[str, Any]()
-    each: dict[str, Any] = first._parameters() if parametric else dict.fromkeys(first.EACH)
-    held = [vars(law) for _, law in laws]
-    rest = {k: v for k, v in held[0].items() if k not in (*each, *UNLIKE)}
-    if not all(
-        k in mine and np.array_equal(mine[k], v) for mine in held for k, v in rest.items()
-    ):
-        return None  # other levels, or not std in one and cov in the other
-    for name, one in each.items():
-        # Arrays of more dimensions than this have a row for each observation.
-        plain = one.plain if parametric else 0
-        values = [mine[name].value if parametric else mine[name] for mine in held]
-        if all(
-            value.ndim <= plain and np.array_equal(value, values[0]) for value in values
-        ):
-            continue  # it is the same for all rows
-        parts = [value if value.ndim > plain else value[None] for value in values]
-        mixed = plain and any(
-            value.ndim == 0 for value in values
-        )  # a number serves all components
-        if mixed or len({part.shape[1:] for part in parts}) > 1:
+@singledispatch
+def _merge(first: Law, laws: Parts) -> Law | None:
+    """Return laws of one class as one law of that class; None where that cannot be.
+
+    Registered for the classes that have arrays with a row for each observation.
+    """
+    return None
+
+
+@_merge.register(Parametric)
+def _merge_parameters(first: Parametric, laws: Parts) -> Law | None:
+    parameters = first._parameters()
+    attributes = [vars(law) for _, law in laws]
+    if not _agree_beside(attributes, tuple(parameters)):
+        return None  # such as std in one law and cov in another
+    merged: dict[str, Any] = {"index": None}
+    for name, parameter in parameters.items():
+        values = [mine[name].value for mine in attributes]
+        # An array of more dimensions than `plain` has a row for each observation.
+        by_row = [value.ndim > parameter.plain for value in values]
+        if not any(by_row) and all(np.array_equal(value, values[0]) for value in values):
+            continue  # the same for all rows
+        if parameter.plain and any(value.ndim == 0 for value in values):
+            return None  # a number, which serves for all components of a mixture
+        arrays = [
+            value if has_rows else value[None]
+            for value, has_rows in zip(values, by_row, strict=True)
+        ]
+        if len({array.shape[1:] for array in arrays}) > 1:
             return None
-        joined[name] = (
-            replace(one, value=_placed(laws, parts)) if parametric else _placed(laws, parts)
-        )
-    n = sum(len(rows) for rows, _ in laws)
-    if parametric:
-        return first._with({**joined, "index": None}, n)  # type: ignore[no-any-return]
-    ids = {"ids": np.arange(n)} if "ids" in joined else {}
-    return replace(first, **{**joined, **ids})  # type: ignore[no-any-return]
+        merged[name] = replace(parameter, value=_in_row_order(laws, arrays))
+    return first._with(merged, _count_rows(laws))
 
 
-def _placed(laws: Parts, parts: Iterable[Any]) -> AnyArray:
-    """Put arrays of the laws' rows, or of one row for them all, together in the order of the rows."""
-    arrays = [np.asarray(part) for part in parts]
-    whole = np.empty(
-        (sum(len(rows) for rows, _ in laws), *arrays[0].shape[1:]), np.result_type(*arrays)
-    )
-    for (rows, _), part in zip(laws, arrays, strict=True):
-        whole[rows] = part
-    return whole
+@_merge.register(RowDraws)
+@_merge.register(CellsOfY)
+@_merge.register(Histograms)
+def _merge_arrays(first: ByRow, laws: Parts) -> Law | None:
+    attributes = [vars(law) for _, law in laws]
+    if not _agree_beside(attributes, first.EACH):
+        return None  # such as other levels of quantiles
+    merged: dict[str, AnyArray] = {}
+    for name in first.EACH:
+        arrays = [mine[name] for mine in attributes]
+        if len({array.shape[1:] for array in arrays}) > 1:
+            return None
+        merged[name] = _in_row_order(laws, arrays)
+    if "ids" in merged:  # the rows' numbers, which are those of the whole now
+        merged["ids"] = np.arange(_count_rows(laws))
+    return replace(first, **merged)  # type: ignore[type-var]
 
 
-def _one_table(laws: Parts) -> Law:
-    """Join class probabilities over all classes; those that a fold did not know have probability 0."""
+@_merge.register(Probabilities)
+def _merge_probabilities(first: Probabilities, laws: Parts) -> Law:
+    """Merge over the classes of all laws; one that a law lacks has probability 0 there."""
     tables = [law for _, law in laws if isinstance(law, Probabilities)]
-    first, labels = tables[0], [law.classes.labels for law in tables]
+    labels = [law.classes.labels for law in tables]
     if len({law.classes.numeric for law in tables}) > 1:
         raise InputError("Some folds call the classes by numbers, and some by names.")
     union = np.unique(np.concatenate(labels))
@@ -220,10 +247,35 @@ def _one_table(laws: Parts) -> Law:
             "No fold has all of the ordered classes, so that their order is not known."
         )
     classes = Classes(union if complete is None else complete)
-    values = np.zeros((sum(len(rows) for rows, _ in laws), len(classes.labels)))
+    values = np.zeros((_count_rows(laws), len(classes.labels)))
     for (rows, _), law in zip(laws, tables, strict=True):
         values[np.ix_(rows, classes.find(law.classes.labels))] = law.values
     return Probabilities(values, classes, first.ordered)
+
+
+def _agree_beside(attributes: Sequence[dict[str, Any]], merged: Sequence[str]) -> bool:
+    """Whether laws agree in all attributes but the merged ones and `MAY_DIFFER`."""
+    for name, value in attributes[0].items():
+        if name in merged or name in MAY_DIFFER:
+            continue
+        for mine in attributes:
+            if name not in mine or not np.array_equal(mine[name], value):
+                return False
+    return True
+
+
+def _count_rows(laws: Parts) -> int:
+    return sum(len(rows) for rows, _ in laws)
+
+
+def _in_row_order(laws: Parts, parts: Iterable[Any]) -> AnyArray:
+    """Put arrays with the rows of each law, or one row for all, in the rows' order."""
+    arrays = [np.asarray(part) for part in parts]
+    shape = (_count_rows(laws), *arrays[0].shape[1:])
+    whole = np.empty(shape, np.result_type(*arrays))
+    for (rows, _), array in zip(laws, arrays, strict=True):
+        whole[rows] = array
+    return whole
 
 
 def crossfit(
@@ -277,47 +329,56 @@ def crossfit(
     """
     if not callable(fit) and hasattr(fit, "fit") and hasattr(fit, "predict"):
         fit = fits.sklearn(fit)
-    fitter, seed = as_fit(fit), Seed.of(rng)
-    x, y = (data if hasattr(data, "shape") else np.asarray(data) for data in (x, y))
+    fitter = as_fit(fit)
+    seed = Seed.of(rng)
+    x = x if hasattr(x, "shape") else np.asarray(x)
+    y = y if hasattr(y, "shape") else np.asarray(y)
     n = len(y)
     check_rows(x, y, len(x), n)
-    numbers = None if groups is None else read_groups(groups, x, n)
-    fold, laws = _split(folds, n, numbers, seed), []
+    group_numbers = None if groups is None else read_groups(groups, x, n)
+    fold_numbers = _split(folds, n, group_numbers, seed)
+    laws = []
     for k in range(folds):
-        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        rows = f"{len(train)} rows to fit, {len(test)} held out"
-        with users_code(f"Fold {k + 1} of {folds} ({rows})"):
+        train = np.flatnonzero(fold_numbers != k)
+        test = np.flatnonzero(fold_numbers == k)
+        sizes = f"{len(train)} rows to fit, {len(test)} held out"
+        with users_code(f"Fold {k + 1} of {folds} ({sizes})"):
             fold_rng = seed.stream(Use.REPLICATE, k, 1)
             model = as_model(fitter(take_rows(x, train), take_rows(y, train), fold_rng))
             if model.rows is not None:
-                advice = (
-                    "Return what can be asked at other x: condgof.models.Model(f), f(x) →"
-                    " law."
-                )
                 raise InputTypeError(
-                    f"fit returned predictions for {model.rows} rows. {advice}"
+                    f"fit returned predictions for {model.rows} rows. Return what can be"
+                    " asked at other x: condgof.models.Model(f), f(x) → law."
                 )
             laws.append((test, model(take_rows(x, test), len(test))))
     note = f"predictions are those of {folds} fits, each of rows that it has not seen"
     law = join(laws).noted(note)
-    # A fit to the other rows goes against the noise of those it has not seen.
+    # A prediction depends on y of the other rows too: where their noise was high, it is
+    # high, and the held-out y then lies low against it, which is no misfit.
     object.__setattr__(law, "of_x", False)
     return law
 
 
 def _split(folds: Any, n: int, groups: IntArray | None, seed: Seed) -> IntArray:
-    """Divide rows, or groups of them, at random into folds of about equal size: the number of each."""
-    units, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups")
+    """Return the number of each row's fold, (n,); folds are random and about equally large.
+
+    With `groups`, the number of each row's group, all rows of a group are in one fold.
+    """
+    units = n if groups is None else int(groups.max()) + 1
     if not 2 <= check_count(folds, "folds") <= units:
+        what = "rows" if groups is None else "groups"
         raise InputError(
             f"folds must be between 2 and the number of {what}, {units}, got {folds}."
         )
     order = seed.stream(Use.SPLIT).permutation(units)
-    fold: IntArray = np.argsort(order) % folds
-    if groups is not None:
-        sizes, filled = np.bincount(groups), np.zeros(folds)
-        for group in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first
-            fold[group] = int(np.argmin(filled))
-            filled[fold[group]] += sizes[group]
-        fold = fold[groups]
-    return fold
+    if groups is None:
+        return np.asarray(np.argsort(order) % folds)
+    sizes = np.bincount(groups)
+    largest_first = order[np.argsort(-sizes[order], kind="stable")]
+    fold_of_group = np.empty(units, np.int64)
+    rows_in_fold = np.zeros(folds)
+    for group in largest_first:
+        smallest = int(np.argmin(rows_in_fold))
+        fold_of_group[group] = smallest
+        rows_in_fold[smallest] += sizes[group]
+    return fold_of_group[groups]

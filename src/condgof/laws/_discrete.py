@@ -1,14 +1,16 @@
-"""A discrete y: labels, ordered categories, counts, and cells of any y that have known probabilities.
+"""A discrete y: labels, ordered categories, counts, and cells of y of known probability.
 
-In place of a score ∇_y log p there are residuals r(y, x) over a fixed set of cells, which
-have mean 0 given any x under the model, exactly; kernels (`condgof.kernels`) make features
-of them.
+A continuous y has a Stein score ∇_y log p(y|x); a discrete y has none. In its place a law
+offers *residuals* r(y, x), one column for each cell of a fixed set, whose mean given x is
+exactly 0 under the law. For K classes of probabilities p they are e_y − p, where e_y is the
+unit vector of the observed class. Kernels (`condgof.kernels`) make features of residuals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -24,83 +26,163 @@ from condgof.errors import (
     refuse_rows,
 )
 from condgof.kernels import Block, Cells
-from condgof.laws._law import ByRow, Law, indexed, same_as
+from condgof.laws._law import ByRow, Law, same_as, with_index
 from condgof.sample import as_numbers
 
-#: Which residuals a test may ask for: those of y itself, or with them all that the model
-#: can be held to.
-PLAIN, FULL = "plain", "full"
-#: Above this many numbers residuals are made only when rows are taken.
+# The most numbers of residuals (64 MB) that are held as an array; of larger ones, rows are
+# computed when they are taken.
 HELD = 2**23
-#: How far from 1 the probabilities of a row may sum up, and how far below 0 rounding may
-#: leave one.
-TOLERANCE, ROUNDED = 1e-3, 1e-6
-NAMED = "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
-#: Rows that are looked at together; how many of the largest probabilities are looked at by
-#: rank; the least that a probability counts as where its logarithm is taken.
-ROWS, RANKS, LEAST = 4096, 16, 1e-3
+
+# How far from 1 the probabilities of a row may sum: half precision and rounded tables are
+# welcome, since probabilities are normalised before use.
+SUM_TOLERANCE = 1e-3
+
+# How far below 0 rounding may leave a probability.
+NEGATIVE_TOLERANCE = 1e-6
+
+# Rows whose probabilities are normalised together; it bounds the memory of the copy.
+BLOCK_ROWS = 4096
+
+# Ranks t = 1, 2, … for which 1{y is among the t most probable classes} has a residual.
+MAX_RANKS = 16
+
+# Up to this many classes, all of them are sorted by probability. Of more, the most probable
+# ones are picked first, which is cheaper.
+MAX_SORTED_CLASSES = 4 * MAX_RANKS
+
+# A smaller probability counts as this where its logarithm is taken, so that a single row of
+# a very improbable class does not decide a test.
+LEAST_PROBABILITY = 1e-3
+
+# Labels that a message lists before it breaks off.
+MAX_LISTED_LABELS = 8
+
+NAME_THE_CLASSES = (
+    "Name them as y does, condgof.probabilities(P, classes=[...]), or correct y."
+)
+
+
+class ResidualSet(StrEnum):
+    """Which residuals of a discrete y a test asks for: the argument `by` of a law."""
+
+    #: Those of y itself.
+    PLAIN = "plain"
+    #: These, and all others that the model can be held to: of class probabilities, also
+    #: those of the rank and of the log-probability of y.
+    FULL = "full"
+
+
+PLAIN = ResidualSet.PLAIN
+FULL = ResidualSet.FULL
 
 
 class Outcomes(Protocol):
-    """What a model says of the cells of each row: enough to draw them anew, with their residuals."""
+    """What each row could have been: enough to resample a discrete y from its law.
+
+    Each of n rows has K possible outcomes: classes, counts, cells between quantiles, or y
+    and its draws in each other's place. An outcome is given by its *code*, from 0 to K − 1.
+    The parametric bootstrap draws a code for each row with `probabilities`, and asks
+    `residuals` for the residuals of these codes.
+    """
 
     @property
-    def probabilities(self) -> AnyArray: ...  # (n, K)
+    def probabilities(self) -> AnyArray:
+        """Of the outcomes under the law, (n, K); rows sum to 1 up to `SUM_TOLERANCE`."""
+        ...
+
     @property
-    def observed(self) -> IntArray: ...  # the cells, (n,)
+    def observed(self) -> IntArray:
+        """The codes of the observed outcomes, (n,)."""
+        ...
+
     @property
-    def linear(self) -> bool: ...  # whether residuals are e_y − p and nothing else
+    def linear(self) -> bool:
+        """Whether the residuals are e_code − p, (n, K), and nothing else."""
+        ...
+
     @property
-    def plain(self) -> int: ...  # how many of the first columns of residuals are e_y − p
-    def take(self, rows: IntArray) -> Outcomes: ...
-    def of(
-        self, codes: IntArray
-    ) -> FloatArray: ...  # the residuals of cells (n,), (n, width)
+    def plain(self) -> int:
+        """How many of the first columns of the residuals are e_code − p: K or 0."""
+        ...
+
+    def take(self, rows: IntArray) -> Outcomes:
+        """Return the outcomes of some rows, given by their numbers (r,)."""
+        ...
+
+    def residuals(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of codes (n,), one for each row: (n, width).
+
+        Their mean over the codes, with `probabilities` as weights, is 0 in each row and
+        column.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class CellOutcomes:
-    """Outcomes with known probabilities; as an array, the residuals of the cells that were observed."""
+    """`Outcomes` with a table of probabilities and the residuals e_code − p.
 
-    #: Those of all rows, (m, K), and which of these rows it is of: copied only when they
-    #: are looked at.
+    As an array it is the residuals of the observed codes, (n, width), computed when it is
+    turned into one or when rows of it are taken. So it can stand for an array of residuals
+    that is too large to be held.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (m, K)
+        Probabilities of all m rows of the law. It is the caller's own array.
+    observed : ndarray of int, shape (n,)
+        The observed codes.
+    index : ndarray of int, shape (n,), optional
+        Which rows of `whole` these n rows are; None if they are all of them, in order.
+        Probabilities of rows are copied only when they are asked for.
+    """
+
     whole: AnyArray
-    #: The residuals, of `width` columns, of rows with probabilities (b, K) and observed
-    #: cells (b,).
-    make: Callable[[FloatArray, IntArray], FloatArray]
-    width: int
     observed: IntArray
     index: IntArray | None = None
 
     @property
     def probabilities(self) -> AnyArray:
+        """Of the outcomes under the law, (n, K)."""
         return np.asarray(self.whole if self.index is None else self.whole[self.index])
 
     @property
     def linear(self) -> bool:
-        return self.make is one_hot_less
+        """Whether the residuals are e_code − p and nothing else."""
+        return True
 
     @property
     def plain(self) -> int:
+        """How many of the first columns of the residuals are e_code − p: all K."""
         return int(self.whole.shape[1])
 
+    @property
+    def width(self) -> int:
+        """The number of columns of the residuals."""
+        return self.plain
+
     def take(self, rows: Any) -> CellOutcomes:
+        """Return the outcomes of some rows: numbers (r,), a mask (n,) or a slice."""
         observed = self.observed[rows]
         if self.index is None and isinstance(rows, slice):
             return replace(self, whole=self.whole[rows], observed=observed)
-        return replace(
-            self, index=rows if self.index is None else self.index[rows], observed=observed
-        )
+        index = rows if self.index is None else self.index[rows]
+        return replace(self, index=index, observed=observed)
 
     __getitem__ = take
 
-    def of(self, codes: IntArray) -> FloatArray:
-        made = replace(self, observed=codes)
-        # A large one is taken by rows and turned into an array like any other, and so
-        # passes for one.
-        return (
-            np.asarray(made) if len(codes) * self.width <= HELD else cast(FloatArray, made)
-        )
+    def residuals(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of codes (n,), (n, width)."""
+        outcomes = replace(self, observed=codes)
+        if len(codes) * self.width <= HELD:
+            return np.asarray(outcomes)
+        # Users of large residuals take rows of them and turn these into an array, which
+        # outcomes can do as well as an array.
+        return cast(FloatArray, outcomes)
+
+    def _compute(self, probabilities: FloatArray, codes: IntArray) -> FloatArray:
+        """Return residuals (n, width) from normalised p (n, K), which it may overwrite."""
+        return label_residuals(probabilities, codes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -110,90 +192,193 @@ class CellOutcomes:
         return len(self.observed)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
-        made = self.make(normalised(self.probabilities), self.observed)
-        return made if dtype is None else made.astype(dtype, copy=False)
+        values = self._compute(normalised(self.probabilities), self.observed)
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FullClassOutcomes(CellOutcomes):
+    """Outcomes that are classes, with residuals of labels, ranks and log-probability.
+
+    See `full_residuals`.
+    """
+
+    @property
+    def linear(self) -> bool:
+        """Whether the residuals are e_code − p and nothing else."""
+        return False
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the residuals."""
+        count = self.plain
+        return count + rank_count(count) + 1
+
+    def _compute(self, probabilities: FloatArray, codes: IntArray) -> FloatArray:
+        return full_residuals(probabilities, codes)
 
 
 def normalised(probabilities: AnyArray) -> FloatArray:
-    """Return probabilities as doubles that sum to 1 in each row, as a new array."""
+    """Return probabilities (n, K) as doubles that sum to 1 in each row, in a new array."""
     values: FloatArray = np.array(probabilities, dtype=np.float64)
     values /= values.sum(axis=1, keepdims=True)
     return values
 
 
-def one_hot_less(probabilities: FloatArray, codes: IntArray) -> FloatArray:
-    """Return e_y − p, (n, K); the probabilities are written over."""
+def label_residuals(probabilities: FloatArray, codes: IntArray) -> FloatArray:
+    """Return e_y − p, (n, K), for codes (n,); the array of probabilities is overwritten."""
     np.negative(probabilities, out=probabilities)
     probabilities[np.arange(len(codes)), codes] += 1.0
     return probabilities
 
 
+def rank_count(classes: int) -> int:
+    """Return for how many ranks t there is a residual; t = K would be 0 always."""
+    return min(classes - 1, MAX_RANKS)
+
+
+def full_residuals(probabilities: FloatArray, codes: IntArray) -> FloatArray:
+    """Return residuals of the label, the rank and the log-probability of y, side by side.
+
+    Each is a function of y less its mean under p, so that its mean given x is 0.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, K)
+        Normalised. It is overwritten.
+    codes : ndarray of int, shape (n,)
+        The classes y.
+
+    Returns
+    -------
+    ndarray of shape (n, K + T + 1), T = `rank_count(K)`
+        In the first K columns e_y − p; in the next T, of 1{y is among the t most probable
+        classes}, t = 1, …, T; in the last one, of log max(p_y, `LEAST_PROBABILITY`).
+    """
+    n, count = probabilities.shape
+    ranks = rank_count(count)
+    out = np.empty((n, count + ranks + 1))
+
+    top = most_probable(probabilities, ranks)
+    top_probabilities = np.take_along_axis(probabilities, top, axis=1)
+    is_among = np.cumsum(top == codes[:, None], axis=1)
+    expected = np.cumsum(top_probabilities, axis=1)
+    np.subtract(is_among, expected, out=out[:, count : count + ranks])
+
+    observed = probabilities[np.arange(n), codes]
+    logs = np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+    expected_log = np.einsum("ij,ij->i", probabilities, logs)
+    out[:, -1] = np.log(np.maximum(observed, LEAST_PROBABILITY)) - expected_log
+
+    # Last, because it overwrites the probabilities.
+    out[:, :count] = label_residuals(probabilities, codes)
+    return out
+
+
+def most_probable(probabilities: FloatArray, ranks: int) -> IntArray:
+    """Return the most probable classes of each row, the most probable first, (n, ranks).
+
+    Equally probable classes keep their order.
+    """
+    count = probabilities.shape[1]
+    candidates = np.broadcast_to(np.arange(count), probabilities.shape)
+    if count > MAX_SORTED_CLASSES:
+        picked = np.argpartition(-probabilities, ranks, axis=1)[:, :ranks]
+        candidates = np.sort(picked, axis=1)  # for the order of equally probable classes
+    among_candidates = np.take_along_axis(probabilities, candidates, axis=1)
+    order = np.argsort(-among_candidates, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order[:, :ranks], axis=1)
+
+
 def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
-    """Check that the rows of an array (n, K) are probabilities; what rounding left below 0 becomes 0."""
+    """Check that the rows of p (n, K) are probabilities, and return it.
+
+    Entries that rounding left below 0 are 0 in what is returned, a copy if there are any.
+    Messages call the array `what` and end with `advice`.
+    """
     with np.errstate(invalid="ignore"):
-        sums, least = p.sum(axis=1, dtype=np.float64), p.min(axis=1)
-    broken = ~np.isfinite(sums)
+        sums = p.sum(axis=1, dtype=np.float64)
+        least = p.min(axis=1)
     refuse_rows(
-        broken,
+        ~np.isfinite(sums),
         f"{what} has NaN or infinite values",
         "Check the model there.",
         NonFiniteError,
     )
-    bad = np.flatnonzero((least < -ROUNDED) | (np.abs(sums - 1.0) > TOLERANCE))
+    bad = np.flatnonzero(
+        (least < -NEGATIVE_TOLERANCE) | (np.abs(sums - 1.0) > SUM_TOLERANCE)
+    )
     if len(bad):
-        got = f"has the sum {sums[bad[0]]:.6g} and the smallest entry {least[bad[0]]:.3g}"
+        first = bad[0]
+        got = f"has the sum {sums[first]:.6g} and the smallest entry {least[first]:.3g}"
         rule = (
             "must hold probabilities, which must not be negative and sum to 1 in each row"
         )
-        raise InputError(f"{what} {rule}; row {bad[0]} (counted from 0) {got}. {advice}")
+        raise InputError(f"{what} {rule}; row {first} (counted from 0) {got}. {advice}")
     return np.maximum(p, 0) if least.min() < 0 else p
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What kernels see of a discrete y."""
+    """A discrete y, compared with its law.
 
-    #: y as they compare it, (n, 1).
+    Parameters
+    ----------
+    u : ndarray of shape (n, d_y)
+        y as kernels on y compare it: codes of cells, standardised counts, normal scores.
+    values : ndarray of shape (n, width)
+        The residuals, of mean 0 given x under the law. Large ones may be a `CellOutcomes`,
+        which becomes an array when rows of it are taken.
+    outcomes : Outcomes, optional
+        From which y can be resampled for the null distribution; None where the law does
+        not tell enough for that.
+    """
+
     u: FloatArray
-    #: The residuals, of mean 0 given x under the model, (n, cells).
     values: FloatArray
-    #: From which y can be drawn anew, for the null distribution.
     outcomes: Outcomes | None = None
 
     @classmethod
-    def of_cells(
-        cls, p: AnyArray, codes: IntArray, u: FloatArray | None = None, ranked: int = 0
+    def from_outcomes(
+        cls, outcomes: CellOutcomes, u: FloatArray | None = None
     ) -> Residuals:
-        """Return e_y − p of cells (n,) of probabilities p (n, K), or the `ranked` columns of `full`."""
-        outcomes = CellOutcomes(
-            p, full if ranked else one_hot_less, ranked or p.shape[1], codes
-        )
-        return cls(
-            codes[:, None].astype(np.float64) if u is None else u,
-            outcomes.of(codes),
-            outcomes,
-        )
+        """Return the residuals of the observed codes; u is the codes unless given."""
+        if u is None:
+            u = outcomes.observed[:, None].astype(np.float64)
+        return cls(u, outcomes.residuals(outcomes.observed), outcomes)
+
+    @classmethod
+    def from_cells(
+        cls, probabilities: AnyArray, codes: IntArray, u: FloatArray | None = None
+    ) -> Residuals:
+        """Return e_y − p of observed cells (n,) of probabilities (n, K)."""
+        return cls.from_outcomes(CellOutcomes(probabilities, codes), u)
 
 
 class Discrete(Law):
-    """A law of a discrete y in one column; a subclass writes `numbers`, `cells` and `residuals`."""
+    """A law of a discrete y.
+
+    A subclass writes `numbers`, `cells` and ``residuals(y, by)``, which returns
+    `Residuals`; `by` is a `ResidualSet`.
+    """
 
     discrete = True
     WHY_NOT = "it is of a discrete y, of which tests see residuals"
     #: What y calls the classes, in the order of their probabilities; None for counts.
     class_names: tuple[str, ...] | None = None
 
-    #: From y to numbers, checked, (n,); and what the columns of residuals `by` are of.
+    #: ``numbers(y)`` checks y and returns it as numbers, (n,) or (n, d_y).
     numbers: Callable[..., FloatArray]
+    #: ``cells(by)`` says what the columns of ``residuals(y, by).values`` are.
     cells: Callable[[str], Cells]
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
-        """What a reader of a result should know of these observations, a sentence each."""
+        """Return what a reader of a result should know about this y, a sentence each."""
         return ()
 
 
 def flat(y: AnyArray) -> AnyArray:
-    """Return a y of one column as (n,)."""
+    """Return a y of one column, (n,) or (n, 1), as (n,)."""
     y = np.asarray(y)
     if y.ndim != 1 and y.shape[1:] != (1,):
         advice = "Pass one label or count for each row."
@@ -205,83 +390,110 @@ def flat(y: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The classes, all different, in the order of the columns of probabilities."""
+    """The K classes, all different, in the order of the columns of probabilities.
 
-    #: Numbers or strings, (K,).
+    Parameters
+    ----------
+    labels : ndarray of shape (K,)
+        What y calls them: numbers or strings.
+    """
+
     labels: AnyArray
 
     @classmethod
-    def of(cls, classes: Any, count: int) -> Classes:
-        """Read what a user passed, for so many columns; None is 0, 1, …, K − 1."""
-        if classes is None:
+    def from_labels(cls, labels: Any, count: int) -> Classes:
+        """Read a user's labels of `count` classes; None stands for 0, …, count − 1."""
+        if labels is None:
             return cls(np.arange(count))
-        if isinstance(classes, (str, bytes)) or np.ndim(classes) != 1:
+        if isinstance(labels, (str, bytes)) or np.ndim(labels) != 1:
             raise ShapeError("classes must be a list of labels, one for each column of P.")
-        lost = [v is None or (isinstance(v, float) and v != v) for v in classes]
-        if any(lost):
-            where = f"at position {lost.index(True)}"
+        missing = [_is_missing(label) for label in labels]
+        if any(missing):
+            where = f"at position {missing.index(True)}"
             raise InputError(f"classes has a missing value (None or NaN) {where}.")
-        labels = np.asarray(classes)
-        if labels.dtype.kind == "b":
-            labels = labels.astype(np.int64)
-        if labels.dtype.kind not in "iufU":  # a mixture, or objects
-            labels = np.array([str(label) for label in labels])
-        if len(labels) != count:
+
+        array = np.asarray(labels)
+        if array.dtype.kind == "b":
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iufU":  # numbers mixed with text, or objects
+            array = np.array([str(label) for label in array])
+        if len(array) != count:
             raise ShapeError(
-                f"There are {len(labels)} classes for {count} columns of probabilities."
+                f"There are {len(array)} classes for {count} columns of probabilities."
             )
-        if len(np.unique(labels)) < count:
-            raise InputError(f"classes must all be different, got {_listed(labels)}.")
-        made = cls(labels)
-        if len(np.unique(made.values)) < count:
-            few = _listed(labels[:2])
+        if len(np.unique(array)) < count:
+            raise InputError(f"classes must all be different, got {_listed(array)}.")
+        classes = cls(array)
+        if len(np.unique(classes.values)) < count:  # integers beyond 2**53
+            two = _listed(array[:2])
             raise InputError(
-                f"Classes such as {few} are too large to be told apart. Pass them as text."
+                f"Classes such as {two} are too large to be told apart. Pass them as text."
             )
-        return made
+        return classes
 
     @property
     def numeric(self) -> bool:
+        """Whether the labels are numbers."""
         return self.labels.dtype.kind in "iuf"
 
     @property
     def values(self) -> FloatArray:
-        """The classes as numbers, (K,): their labels, or their positions where those are text."""
-        return (self.labels if self.numeric else np.arange(len(self.labels))).astype(
-            np.float64
-        )
+        """The classes as numbers, (K,): labels, or their positions where they are text."""
+        numbers = self.labels if self.numeric else np.arange(len(self.labels))
+        return numbers.astype(np.float64)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The classes as text."""
         return tuple(str(label) for label in self.labels)
 
     def find(self, y: AnyArray) -> IntArray:
-        """Return the position of each label of y among the classes, (n,)."""
-        y, shown = flat(y), _listed(self.labels)
-        if y.dtype.kind not in ("biuf" if self.numeric else "OUS"):
-            held, are = ("text", "the numbers") if self.numeric else ("numbers", "called")
-            raise InputTypeError(
-                f"y holds {held}, and the classes are {are} {shown}. {NAMED}"
-            )
+        """Return the position of each label of y (n,) or (n, 1) among the classes, (n,)."""
+        y = flat(y)
+        shown = _listed(self.labels)
         if self.numeric:
-            known, given = self.values, y.astype(np.float64)
-            check_finite(given, "y", "Drop or fill those rows first.")
+            if y.dtype.kind not in "biuf":
+                raise InputTypeError(
+                    f"y holds text, and the classes are the numbers {shown}."
+                    f" {NAME_THE_CLASSES}"
+                )
+            labels: AnyArray = self.values
+            wanted = y.astype(np.float64)
+            check_finite(wanted, "y", "Drop or fill those rows first.")
         else:
-            known, given = self.labels, np.array([str(label) for label in y])
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)
-        positions = order[place]
-        bad = known[positions] != given
-        advice = f"That is {_listed(y[bad][:1])}, and the classes are {shown}. {NAMED}"
-        refuse_rows(bad, "y has labels that are not among the classes", advice)
+            if y.dtype.kind not in "OUS":
+                raise InputTypeError(
+                    f"y holds numbers, and the classes are called {shown}."
+                    f" {NAME_THE_CLASSES}"
+                )
+            labels = self.labels
+            wanted = np.array([str(label) for label in y])
+        positions = _positions(labels, wanted)
+        unknown = labels[positions] != wanted
+        example = _listed(y[unknown][:1])
+        advice = f"That is {example}, and the classes are {shown}. {NAME_THE_CLASSES}"
+        refuse_rows(unknown, "y has labels that are not among the classes", advice)
         return np.asarray(positions, dtype=np.int64)
 
 
+def _positions(labels: AnyArray, wanted: AnyArray) -> IntArray:
+    """Return the position of wanted labels (n,) among labels (K,); any one if not there."""
+    order = np.argsort(labels, kind="stable")
+    place = np.searchsorted(labels, wanted, sorter=order)
+    return order[np.minimum(place, len(labels) - 1)]
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, float) and label != label)
+
+
 def _listed(labels: AnyArray) -> str:
+    """Return the first labels as Python would write them."""
     shown = ", ".join(
-        repr(label.item() if hasattr(label, "item") else label) for label in labels[:8]
+        repr(label.item() if hasattr(label, "item") else label)
+        for label in labels[:MAX_LISTED_LABELS]
     )
-    return f"{shown}, ..." if len(labels) > 8 else shown
+    return f"{shown}, ..." if len(labels) > MAX_LISTED_LABELS else shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,12 +502,19 @@ class Probabilities(ByRow, Discrete):
 
     As numbers, y and draws are the labels themselves where those are numbers, else their
     positions.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, K)
+        The probabilities; the caller's own array.
+    classes : Classes
+        What the columns are called.
+    ordered : bool
+        Whether the order of the classes means something.
     """
 
-    #: The probabilities, (n, K); the caller's own array.
     values: AnyArray
     classes: Classes
-    #: Whether the order of the classes means something.
     ordered: bool = False
     name = "The model of class probabilities"
 
@@ -311,102 +530,117 @@ class Probabilities(ByRow, Discrete):
         return self.classes.values[self._codes(y)]
 
     def _codes(self, y: AnyArray) -> IntArray:
+        """Return the position of each label of y among the classes, (n,)."""
         return self.classes.find(self._checked(y))
 
     class_names = same_as("classes.names")
 
     def cells(self, by: str) -> Cells:
         count = self.values.shape[1]
-        labels = Block(
-            "labels", 0, count, np.arange(float(count)) if self.ordered else None
-        )
-        if by != FULL:
+        steps = np.arange(float(count)) if self.ordered else None
+        labels = Block("labels", start=0, stop=count, positions=steps)
+        if by != ResidualSet.FULL:
             return Cells((labels,), "labels")
-        last = count + min(count - 1, RANKS)
-        blocks = (labels, Block("ranks", count, last), Block("surprise", last, last + 1))
-        return Cells(blocks, "labels, their ranks and their log-probabilities in the model")
+        last = count + rank_count(count)
+        ranks = Block("ranks", start=count, stop=last)
+        log_probability = Block("surprise", start=last, stop=last + 1)
+        return Cells(
+            (labels, ranks, log_probability),
+            "labels, their ranks and their log-probabilities in the model",
+        )
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        ranked = self.cells(by).width if by == FULL else 0
-        return Residuals.of_cells(self.values, self._codes(y), ranked=ranked)
+        kind = FullClassOutcomes if by == ResidualSet.FULL else CellOutcomes
+        return Residuals.from_outcomes(kind(self.values, self._codes(y)))
 
     def remarks(self, y: AnyArray) -> tuple[str, ...]:
-        count = int((self.values[np.arange(self.n), self._codes(y)] <= 0).sum())
-        where = (
-            f"the model gives the observed class probability 0 in {count}"
-            f" row{'s' * (count > 1)}"
-        )
+        observed = self.values[np.arange(self.n), self._codes(y)]
+        impossible = int((observed <= 0).sum())
+        if not impossible:
+            return ()
+        rows = "row" if impossible == 1 else "rows"
         return (
-            (f"{where}, which refutes it without any test unless that is rounding",)
-            if count
-            else ()
+            f"the model gives the observed class probability 0 in {impossible} {rows},"
+            " which refutes it without any test unless that is rounding",
         )
 
-    def _each(self, ask: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
-        """Ask something of the normalised probabilities, some rows at a time, and join the answers."""
-        parts = [slice(start, start + ROWS) for start in range(0, self.n, ROWS)]
-        return np.concatenate([ask(normalised(self.values[part]), part) for part in parts])
+    def _by_blocks(self, compute: Callable[[FloatArray, slice], AnyArray]) -> AnyArray:
+        """Compute something from the normalised probabilities, some rows at a time.
+
+        `compute` gets the probabilities (b, K) of a block of rows, which it may overwrite,
+        and the slice of these rows; what it returns has b rows.
+        """
+        blocks = [
+            slice(start, start + BLOCK_ROWS) for start in range(0, self.n, BLOCK_ROWS)
+        ]
+        return np.concatenate([compute(normalised(self.values[b]), b) for b in blocks])
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         codes = self._codes(y)
         with np.errstate(divide="ignore"):
-            return self._each(lambda p, part: np.log(p[np.arange(len(p)), codes[part]]))
+            return self._by_blocks(
+                lambda p, rows: np.log(p[np.arange(len(p)), codes[rows]])
+            )
 
     def brier(self, y: AnyArray) -> FloatArray:
-        """Return Σ_k (p_k − 1{y = k})², halved where there are two classes, (n,)."""
-        codes, half = self._codes(y), 0.5 if self.values.shape[1] == 2 else 1.0
-        return self._each(
-            lambda p, part: half * np.square(one_hot_less(p, codes[part])).sum(axis=1)
+        """Return Σ_k (p_k − 1{y = k})², (n,), halved where there are two classes.
+
+        Two classes have the same term twice, and the score of one is what is usual.
+        """
+        codes = self._codes(y)
+        factor = 0.5 if self.values.shape[1] == 2 else 1.0
+        return self._by_blocks(
+            lambda p, rows: factor * np.square(label_residuals(p, codes[rows])).sum(axis=1)
         )
 
     def crps(self, y: AnyArray) -> FloatArray:
         """Return Σ_k (F_k − 1{y ≤ k})² times the distance to the next class, (n,)."""
-        self._check("cdf")
-        values, at_y = self.classes.values, self.numbers(y)
-        order = np.argsort(values)
-        apart, at = np.diff(values[order]), values[order][:-1]
+        self._require("cdf")
+        y_values = self.numbers(y)
+        order = np.argsort(self.classes.values)
+        values = self.classes.values[order]
+        gaps = np.diff(values)
 
-        def ask(p: FloatArray, part: slice) -> AnyArray:
-            sums = np.cumsum(p[:, order], axis=1)[:, :-1]
-            return np.square(sums - (at_y[part, None] <= at)) @ apart
+        def compute(p: FloatArray, rows: slice) -> AnyArray:
+            cdf = np.cumsum(p[:, order], axis=1)[:, :-1]
+            return np.square(cdf - (y_values[rows, None] <= values[:-1])) @ gaps
 
-        return self._each(ask)
+        return self._by_blocks(compute)
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        self._check("cdf")
-        at, values = self._where(self._checked(y)), self.classes.values
-        return self._each(
-            lambda p, part: np.minimum((p * (values <= at[part, None])).sum(axis=1), 1.0)
+        self._require("cdf")
+        at = self._as_values(self._checked(y))
+        values = self.classes.values
+        return self._by_blocks(
+            lambda p, rows: np.minimum((p * (values <= at[rows, None])).sum(axis=1), 1.0)
         )
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
-        self._check("cdf")
-        below = (self.classes.values[:, None] <= self._where(values)).astype(np.float64)
-        return self._each(lambda p, part: p @ below)
+        self._require("cdf")
+        is_below = self.classes.values[:, None] <= self._as_values(values)
+        weights = is_below.astype(np.float64)
+        return self._by_blocks(lambda p, rows: p @ weights)
 
-    def _where(self, y: AnyArray) -> FloatArray:
-        """Return where to take a CDF, (m,): numbers need not be classes."""
-        plain = np.asarray(y).dtype.kind in "biuf"
-        return (
-            np.ravel(y).astype(np.float64)
-            if plain
-            else self.classes.values[self.classes.find(y)]
-        )
+    def _as_values(self, y: AnyArray) -> FloatArray:
+        """Return where to take a CDF, (m,): labels of text, or numbers of any value."""
+        if np.asarray(y).dtype.kind in "biuf":
+            return np.ravel(y).astype(np.float64)
+        return self.classes.values[self.classes.find(y)]
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         uniform = rng.random((self.n, 1))
         # Without the last sum, which rounding may leave below 1.
-        drawn = self._each(
-            lambda p, part: (uniform[part] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+        codes = self._by_blocks(
+            lambda p, rows: (uniform[rows] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
         )
-        return self.classes.values[drawn][:, None]
+        return self.classes.values[codes][:, None]
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        self._check("mean_std")
+        self._require("mean_std")
         values = self.classes.values
-        mean = self._each(lambda p, part: p @ values)[:, None]
-        variance = self._each(
-            lambda p, part: (p * np.square(values - mean[part])).sum(axis=1)
+        mean = self._by_blocks(lambda p, rows: p @ values)[:, None]
+        variance = self._by_blocks(
+            lambda p, rows: (p * np.square(values - mean[rows])).sum(axis=1)
         )
         return mean, np.sqrt(variance)[:, None]
 
@@ -415,43 +649,15 @@ class Probabilities(ByRow, Discrete):
         values = self.classes.values
         return np.array(values.min() - 1.0), np.array(values.max() + 1.0)
 
-    def _check(self, what: str) -> None:
-        if not self.can(what):
+    def _require(self, ability: str) -> None:
+        """Refuse what takes an order of the classes where there is none."""
+        if not self.can(ability):
             advice = (
                 "Pass ordered=True to condgof.probabilities if their order means something."
             )
             raise UnsupportedModelError(
-                f"Classes without an order have no {what}. {advice}"
+                f"Classes without an order have no {ability}. {advice}"
             )
-
-
-def full(probabilities: FloatArray, codes: IntArray) -> FloatArray:
-    """Return residuals of labels, of ranks and of the log-probability, side by side, less their means.
-
-    Ranks are 1{y is among the t most probable classes}, t = 1, 2, …; all are of mean 0
-    given x.
-    """
-    n, count = probabilities.shape
-    ranks = min(count - 1, RANKS)
-    observed = probabilities[np.arange(n), codes]
-    out = np.empty((n, count + ranks + 1))
-    # The classes by rank; equally probable ones in their order.
-    top = np.broadcast_to(np.arange(count), probabilities.shape)
-    if count > 4 * RANKS:  # the most probable, in the order of the classes
-        top = np.sort(np.argpartition(-probabilities, ranks, axis=1)[:, :ranks], axis=1)
-    most = np.argsort(
-        -np.take_along_axis(probabilities, top, axis=1), axis=1, kind="stable"
-    )
-    top = np.take_along_axis(top, most[:, :ranks], axis=1)
-    held = np.take_along_axis(probabilities, top, axis=1)
-    seen = np.cumsum(top == codes[:, None], axis=1)
-    np.subtract(seen, np.cumsum(held, axis=1), out=out[:, count : count + ranks])
-    logs = np.log(np.maximum(probabilities, LEAST))
-    out[:, -1] = np.log(np.maximum(observed, LEAST)) - np.einsum(
-        "ij,ij->i", probabilities, logs
-    )
-    out[:, :count] = one_hot_less(probabilities, codes)
-    return out
 
 
 def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Probabilities:
@@ -464,9 +670,11 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     P : array_like of shape (n, K), or (n,) for two classes
         The probabilities of the classes in each row, or of the second of two classes. The
         array is used as it is and not copied: leave it alone while the law is in use.
-    classes, ordered : list of K numbers or strings, bool
-        What y calls the classes, in the order of the columns, 0, 1, …, K − 1 unless given;
-        whether that order means something (grades, stages): y is then compared by how far
+    classes : list of K numbers or strings, optional
+        What y calls the classes, in the order of the columns of P; 0, 1, …, K − 1 unless
+        given.
+    ordered : bool
+        Whether that order means something (grades, stages): y is then compared by how far
         apart classes lie, too.
 
     Examples
@@ -475,7 +683,7 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=500)
     >>> y = np.where(rng.random(500) < 1 / (1 + np.exp(-x)), "yes", "no")
-    >>> steep = 1 / (1 + np.exp(-3 * x))          # over-confident
+    >>> steep = 1 / (1 + np.exp(-3 * x))          # overconfident
     >>> cg.adaptive(cg.probabilities(steep, ["no", "yes"]), x, y, rng=1).reject()
     True
     """
@@ -485,14 +693,13 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
         wanted = "(n, K) with K ≥ 2 columns, or (n,) for the second of two classes"
         raise ShapeError(f"P must have shape {wanted}, got {np.shape(P)}.")
-    view = check_probabilities(
-        array, "P", "Pass probabilities, not scores or logits."
-    ).view()
+    checked = check_probabilities(array, "P", "Pass probabilities, not scores or logits.")
+    view = checked.view()
     view.flags.writeable = False
-    law = Probabilities(view, Classes.of(classes, array.shape[1]), bool(ordered))
-    return indexed(law, P)
+    labels = Classes.from_labels(classes, array.shape[1])
+    return with_index(Probabilities(view, labels, bool(ordered)), P)
 
 
 def bernoulli(p: FloatArray) -> Probabilities:
-    """Law of the classes 0 and 1 from the probability of 1, (n,)."""
+    """Law of the classes 0 and 1 from the probability of 1, (n,) or (n, 1)."""
     return probabilities(np.clip(np.asarray(p, dtype=np.float64).reshape(-1), 0.0, 1.0))

@@ -5,10 +5,10 @@ Given x, y and its m draws are exchangeable if the model is true, so that with W
 
     z = Φ⁻¹((#{draws < y} + W·(1 + #{draws = y})) / (m + 1))
 
-is exactly standard normal and independent of x, for any m. For several columns of y the
-evidence is functions of the ranks of each column and of fixed projections, less their mean
-over the m + 1 candidates of the row; its null distribution, y and one of its draws changing
-places, is exact again.
+is exactly standard normal and independent of x, for any m. For several columns of y, tests
+use functions of the ranks of y in each column and in fixed projections, less their mean
+over the m + 1 candidates of the row (y and its draws). Their null distribution, y and one
+of its draws changing places, is exact again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,50 +25,90 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, ShapeError, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals
-from condgof.laws._law import ByRow, Law, as_rows, check_levels, indexed
+from condgof.laws._law import ByRow, Law, as_rows, check_levels, with_index
 from condgof.laws._library import comes_from
 from condgof.sample import RngLike, Seed, Use, as_numbers
 
-#: Rows whose random numbers are made together.
-BLOCK = 4096
-#: Cosines of a rank, and of two of them, that serve as evidence.
-WAVES, CROSSED = 6, 2
-#: What ArviZ calls the dimensions that are not of y.
-DRAWS = ("chain", "draw")
-GROUP = "posterior_predictive"
+# Rows whose uniform numbers come from one random stream. Changing it changes results.
+STREAM_ROWS = 4096
+
+# Rows whose draws are sorted or counted together; it bounds the memory of the copy.
+BLOCK_ROWS = 4096
+
+# Frequencies k = 1, …, of the features cos(πkt)/k of a rank t. With k = 1 they are
+# sensitive to a shift, with k = 2 to a spread, with the others to shape.
+WAVES = 6
+
+# Frequencies of the features of two ranks, products of their cosines, which are sensitive
+# to dependence.
+CROSSED_WAVES = 2
+
+# PITs are kept away from 0 and 1, where Φ⁻¹ is infinite.
+SMALLEST_PIT = 1e-300
+LARGEST_PIT = 1.0 - 2.0**-53
+
+# A scale is at least this share of the size of the values it is made of: all draws of a
+# row, or all its quantiles, may be equal.
+LEAST_RELATIVE_SCALE = 1e-9
+
+# What ArviZ calls the dimensions that are not of y, and the group of predictive draws.
+DRAW_DIMENSIONS = ("chain", "draw")
+PREDICTIVE_GROUP = "posterior_predictive"
 
 
 def row_uniforms(seed: int, numbers: IntArray) -> FloatArray:
-    """Return one uniform number for each row, which belongs to the row's number alone, (n,)."""
-    out = np.empty(len(numbers))
-    blocks = numbers // BLOCK
-    for block in np.unique(blocks):
-        here = blocks == block
-        out[here] = _block(seed, int(block))[numbers[here] % BLOCK]
-    return out
+    """Return a uniform number for each row, (n,), from the numbers of the rows, (n,).
 
-
-@lru_cache(maxsize=8)  # a row after the other, as in `monitor`, asks for the same block
-def _block(seed: int, block: int) -> FloatArray:
-    return Seed(seed).stream(Use.RANKS, block).random(BLOCK)
-
-
-def alike(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Return predictions (n, m) and y (n, 1) in the coarser precision that either has, row by row.
-
-    0.1 in single precision is not 0.1 in double: ties of draws with a table would fall to
-    one side.
+    It depends on the seed and on the row's number alone, so that a row has the same one
+    whatever other rows it is taken with.
     """
-    values, y = np.asarray(values, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    uniforms = np.empty(len(numbers))
+    streams = numbers // STREAM_ROWS
+    for stream in np.unique(streams):
+        here = streams == stream
+        uniforms[here] = _stream(seed, int(stream))[numbers[here] % STREAM_ROWS]
+    return uniforms
+
+
+@lru_cache(maxsize=8)  # `monitor` asks for one row after the other of the same stream
+def _stream(seed: int, number: int) -> FloatArray:
+    return Seed(seed).stream(Use.RANKS, number).random(STREAM_ROWS)
+
+
+def common_precision(values: AnyArray, y: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Round predictions (n, m) and y (n, 1) to single precision where either has no more.
+
+    This is decided row by row. 0.1 in single precision is not 0.1 in double precision:
+    predictions in one that tie with a y in the other would all fall to one side of it.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
     with np.errstate(over="ignore"):
-        coarse, coarse_y = values.astype(np.float32), y.astype(np.float32)
-    single = (coarse == values).all(axis=1, keepdims=True) | (coarse_y == y)
-    return np.where(single, coarse, values), np.where(single, coarse_y, y)
+        single_values = values.astype(np.float32)
+        single_y = y.astype(np.float32)
+    is_single = (single_values == values).all(axis=1, keepdims=True) | (single_y == y)
+    return np.where(is_single, single_values, values), np.where(is_single, single_y, y)
+
+
+def least_scale(values: FloatArray) -> FloatArray:
+    """Return the smallest scale that rows of values (n, m) may have, (n, 1)."""
+    size = np.abs(values).max(axis=1, keepdims=True)
+    return np.asarray(LEAST_RELATIVE_SCALE * (1.0 + size))
 
 
 @dataclass(frozen=True, eq=False)
 class RowDraws(ByRow):
-    """Draws of y, (n, m) or (n, m, d_y), in the caller's own array."""
+    """Draws of y.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, m) or (n, m, d_y)
+        m draws for each row, in the caller's own array.
+    seed : int
+        Of the random numbers that place y among draws that equal it.
+    ids : ndarray of int, shape (n,)
+        The rows' numbers in the law as it was made, to which these random numbers belong.
+    """
 
     EACH = ("values", "ids")
     of_x = False
@@ -76,8 +116,6 @@ class RowDraws(ByRow):
     name = "The law of draws"
 
     values: AnyArray
-    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids`
-    #: (n,).
     seed: int
     ids: IntArray
 
@@ -86,47 +124,65 @@ class RowDraws(ByRow):
         return as_rows(self.values[np.arange(self.n), chosen])
 
 
-class Draws(RowDraws):
-    """Draws of one column of y; see `from_draws`."""
+class DrawCounts(NamedTuple):
+    """How many draws of each row are below y, and how many equal it, (n,) each."""
 
-    def _counts(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return how many draws are below y, and how many equal it, (n,)."""
+    below: FloatArray
+    equal: FloatArray
+
+
+class Draws(RowDraws):
+    """Draws of one column of y, `values` of shape (n, m); see `from_draws`."""
+
+    def _count(self, y: AnyArray) -> DrawCounts:
         y = self._columns(y)
-        below, equal = np.empty((2, self.n))
+        below = np.empty(self.n)
+        equal = np.empty(self.n)
         for rows in self._blocks():
-            values, at_y = alike(self.values[rows], y[rows])
-            below[rows], equal[rows] = (
-                (values < at_y).sum(axis=1),
-                (values == at_y).sum(axis=1),
-            )
-        return below, equal
+            values, at_y = common_precision(self.values[rows], y[rows])
+            below[rows] = (values < at_y).sum(axis=1)
+            equal[rows] = (values == at_y).sum(axis=1)
+        return DrawCounts(below, equal)
 
     def _blocks(self) -> Iterator[slice]:
-        return (slice(start, start + BLOCK) for start in range(0, self.n, BLOCK))
+        return (slice(start, start + BLOCK_ROWS) for start in range(0, self.n, BLOCK_ROWS))
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return np.asarray(sum(self._counts(y)) / self.values.shape[1])
+        counts = self._count(y)
+        return np.asarray((counts.below + counts.equal) / self.values.shape[1])
 
     def pit(self, y: AnyArray) -> FloatArray:
-        """Return u = (r + V)/(m + 1), uniform and independent of x under the law, (n,)."""
-        below, equal = self._counts(y)
-        place = row_uniforms(self.seed, self.ids)
-        return np.asarray((below + place * (equal + 1.0)) / (self.values.shape[1] + 1.0))
+        """Return u = (#{draws < y} + W·(1 + #{draws = y})) / (m + 1), W uniform, (n,).
+
+        Under the law it is uniform and independent of x.
+        """
+        counts = self._count(y)
+        uniform = row_uniforms(self.seed, self.ids)
+        rank = counts.below + uniform * (counts.equal + 1.0)
+        return np.asarray(rank / (self.values.shape[1] + 1.0))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        """Return the fair CRPS: that of the law which the draws are from has the same mean, (n,)."""
-        y, m, out = self._columns(y), self.values.shape[1], np.empty(self.n)
+        """Return the fair CRPS, mean |draw − y| − ½ mean |draw − draw'|, (n,).
+
+        Its mean is that of the CRPS of the law which the draws are from.
+        """
+        y = self._columns(y)
+        m = self.values.shape[1]
+        # Σ_k weight_k·(k-th smallest draw) is half the mean distance of two draws.
         weights = (2.0 * np.arange(m) - (m - 1.0)) / (m * max(m - 1.0, 1.0))
+        scores = np.empty(self.n)
         for rows in self._blocks():
             values = np.sort(np.asarray(self.values[rows], dtype=np.float64), axis=1)
-            out[rows] = np.abs(values - y[rows]).mean(axis=1) - values @ weights
-        return out
+            scores[rows] = np.abs(values - y[rows]).mean(axis=1) - values @ weights
+        return scores
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        return np.asarray(ndtri(np.clip(self.pit(y), 1e-300, 1.0 - 2.0**-53)))[:, None]
+        pit = np.clip(self.pit(y), SMALLEST_PIT, LARGEST_PIT)
+        return np.asarray(ndtri(pit))[:, None]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
-        at, ordered = np.ravel(values), np.sort(self.values, axis=1)
+        at = np.ravel(values)
+        ordered = np.sort(self.values, axis=1)
         counts = np.stack([np.searchsorted(row, at, side="right") for row in ordered])
         return np.asarray(counts / self.values.shape[1])
 
@@ -139,128 +195,186 @@ class Draws(RowDraws):
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(self.values, dtype=np.float64)
         std = values.std(axis=1, ddof=min(1, values.shape[1] - 1), keepdims=True)
-        least = 1e-9 * (
-            1.0 + np.abs(values).max(axis=1, keepdims=True)
-        )  # all may be the same
-        return values.mean(axis=1, keepdims=True), np.maximum(std, least)
+        mean = values.mean(axis=1, keepdims=True)
+        return mean, np.maximum(std, least_scale(values))
 
 
 @dataclass(frozen=True, eq=False)
 class RankOutcomes:
-    """What could have been observed in each row: y, or any of its draws in its place."""
+    """`Outcomes` of rows that have draws: y (code 0), or a draw in its place (1, …, m).
 
-    #: Ranks of all candidates, y first, in P directions, between 0 and 1, (n, m + 1, P).
+    All m + 1 candidates of a row are equally likely. Residuals are functions of the ranks
+    of a candidate among the others in P directions, less their mean over the candidates:
+    first cos(πkt)/k for k = 1, …, `WAVES` and the rank t in each direction, P columns for
+    each k; then, for each pair of columns of y, products of two such cosines with
+    frequencies up to `CROSSED_WAVES`.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n, m + 1, P)
+        Ranks of all candidates, y first, in all directions, between 0 and 1. The first
+        directions are the columns of y; the others, for each pair of columns in units of
+        their standard deviations, their sum and their difference.
+    columns : int
+        The number d_y of columns of y.
+    centre : ndarray of shape (n, width)
+        The mean over the candidates of their features.
+    """
+
     ranks: AnyArray
-    #: How many of the directions are columns of y; the mean of the features over the
-    #: candidates, (n, q).
     columns: int
     centre: FloatArray
-    linear, plain = False, 0  # residuals are not e_y − p
+
+    # The residuals are not e_code − p.
+    linear = False
+    plain = 0
 
     @classmethod
-    def ranked(cls, candidates: FloatArray) -> RankOutcomes:
-        """Rank candidates (n, m + 1, d_y) in all directions."""
+    def from_candidates(cls, candidates: FloatArray) -> RankOutcomes:
+        """Rank candidates (n, m + 1, d_y), y first, in all directions."""
         from scipy.stats import rankdata
 
         n, count, d_y = candidates.shape
-        mean, std = (
-            candidates.mean(axis=1, keepdims=True),
-            candidates.std(axis=1, keepdims=True),
-        )
-        unit = (candidates - mean) / np.where(std > 0, std, 1.0)
-        pairs = [(i, j) for i in range(d_y) for j in range(i)]
-        ways = [unit[:, :, i] for i in range(d_y)]
-        ways += [
-            unit[:, :, i] + sign * unit[:, :, j] for i, j in pairs for sign in (1.0, -1.0)
+        directions = _projections(candidates)
+        ranks = [
+            np.float32((rankdata(values, axis=1) - 0.5) / count) for values in directions
         ]
-        ranks = [np.float32((rankdata(way, axis=1) - 0.5) / count) for way in ways]
-        outcomes = cls(np.stack(ranks, axis=2), d_y, np.zeros((n, 1)))
-        centre = sum((outcomes._features(np.full(n, k)) for k in range(count)), np.zeros(1))
-        return replace(outcomes, centre=centre / count)
+        uncentred = cls(np.stack(ranks, axis=2), d_y, centre=np.zeros((n, 1)))
+        total = np.zeros(1)
+        for code in range(count):
+            total = total + uncentred._features(np.full(n, code))
+        return replace(uncentred, centre=total / count)
 
     @property
     def probabilities(self) -> AnyArray:
+        """Of the candidates, (n, m + 1): all are equally likely."""
         n, count, _ = self.ranks.shape
-        return np.broadcast_to(1.0 / count, (n, count))  # all candidates are equally likely
+        return np.broadcast_to(1.0 / count, (n, count))
 
     @property
     def observed(self) -> IntArray:
+        """The codes of y itself, (n,): 0 in each row."""
         return np.zeros(len(self.ranks), dtype=np.int64)
 
     def take(self, rows: IntArray) -> RankOutcomes:
+        """Return the outcomes of some rows, given by their numbers (r,)."""
         return RankOutcomes(self.ranks[rows], self.columns, self.centre[rows])
 
     def _features(self, codes: IntArray) -> FloatArray:
-        """Return cosines of the ranks of one candidate a row, and products of them, (n, q)."""
+        """Return the features of the ranks of one candidate a row, (n, width)."""
         t = np.asarray(self.ranks[np.arange(len(codes)), codes], dtype=np.float64)
+        # Of shape (n, WAVES, P).
         waves = np.stack([np.cos(np.pi * k * t) / k for k in range(1, WAVES + 1)], axis=1)
-        pairs = [(i, j) for i in range(self.columns) for j in range(i)]
-        parts = [
-            waves,
-            *(waves[:, :CROSSED, None, i] * waves[:, None, :CROSSED, j] for i, j in pairs),
-        ]
-        return np.concatenate([part.reshape(len(t), -1) for part in parts], axis=1)
+        features = [waves.reshape(len(t), -1)]
+        crossed = waves[:, :CROSSED_WAVES]
+        for i, j in _column_pairs(self.columns):
+            products = crossed[:, :, None, i] * crossed[:, None, :, j]
+            features.append(products.reshape(len(t), -1))
+        return np.concatenate(features, axis=1)
 
-    def of(self, codes: IntArray) -> FloatArray:
+    def residuals(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of candidates (n,), one for each row, (n, width)."""
         return self._features(codes) - self.centre
 
 
+def _column_pairs(d_y: int) -> list[tuple[int, int]]:
+    """Return all pairs of columns, in the order of the features."""
+    pairs: list[tuple[int, int]] = []
+    for i in range(d_y):
+        pairs.extend((i, j) for j in range(i))
+    return pairs
+
+
+def _projections(candidates: FloatArray) -> list[FloatArray]:
+    """Return the P directions in which candidates (n, m + 1, d_y) are ranked.
+
+    They are the columns and, for each pair of columns, their sum and their difference, in
+    units of the standard deviation of the row's candidates, (n, m + 1) each.
+    """
+    mean = candidates.mean(axis=1, keepdims=True)
+    std = candidates.std(axis=1, keepdims=True)
+    unit = (candidates - mean) / np.where(std > 0, std, 1.0)
+    d_y = candidates.shape[2]
+    directions = [unit[:, :, i] for i in range(d_y)]
+    for i, j in _column_pairs(d_y):
+        directions.append(unit[:, :, i] + unit[:, :, j])
+        directions.append(unit[:, :, i] - unit[:, :, j])
+    return directions
+
+
 class VectorDraws(RowDraws, Discrete):
-    """Draws of several columns of y; see `from_draws`."""
+    """Draws of several columns of y, `values` of shape (n, m, d_y); see `from_draws`."""
 
     def numbers(self, y: AnyArray) -> FloatArray:
         return self._columns(as_numbers(y, "y"), self.values.shape[2])
 
     def energy(self, y: AnyArray) -> FloatArray:
-        """Return the fair energy score: mean ‖draw − y‖ less half that of two draws, (n,)."""
+        """Return the fair energy score, mean ‖draw − y‖ − ½ mean ‖draw − draw'‖, (n,)."""
         from scipy.spatial.distance import pdist
 
-        y, m, out = self.numbers(y), self.values.shape[1], np.empty(self.n)
-        for i, (draws, y_row) in enumerate(zip(self.values, y, strict=True)):
-            near = np.linalg.norm(
-                np.asarray(draws, dtype=np.float64) - y_row, axis=1
-            ).mean()
-            out[i] = near - (pdist(draws).mean() / 2.0 if m > 1 else 0.0)
-        return out
+        y = self.numbers(y)
+        scores = np.empty(self.n)
+        for i in range(self.n):
+            draws = np.asarray(self.values[i], dtype=np.float64)
+            to_y = np.linalg.norm(draws - y[i], axis=1).mean()
+            between = pdist(draws).mean() if len(draws) > 1 else 0.0
+            scores[i] = to_y - between / 2.0
+        return scores
 
     def column(self, k: int) -> Draws:
         """Return the law of one column of y."""
         return Draws(self.values[:, :, k], self.seed + k, self.ids)
 
     def scores_by_column(self, y: AnyArray) -> FloatArray:
-        """Return the normal scores of each column's own ranks, (n, d_y); they may be dependent."""
+        """Return the normal scores of each column's own ranks, (n, d_y).
+
+        Each column is standard normal under the law; columns may be dependent.
+        """
         columns = enumerate(self.numbers(y).T)
         return np.hstack([self.column(k).normal_scores(column) for k, column in columns])
 
     def cells(self, by: str) -> Cells:
         d_y = self.values.shape[2]
-        pairs = d_y * (d_y - 1) // 2
-        ways = d_y + 2 * pairs
-        # Blocks are tests of their own in `adaptive`: a spread must not drown in the noise
-        # of a shift.
-        ends = np.cumsum([0, ways, ways, (WAVES - 2) * ways, CROSSED**2 * pairs]).tolist()
-        names = ("ranks, shift", "ranks, spread", "ranks, shape", "ranks, dependence")
-        blocks = (Block(name, *ends[k : k + 2]) for k, name in enumerate(names))
-        return Cells(
-            tuple(blocks), "ranks of its columns and of projections among the draws"
-        )
+        pairs = len(_column_pairs(d_y))
+        directions = d_y + 2 * pairs
+        # Blocks are tests of their own in `adaptive`: evidence of a wrong spread must not
+        # drown in the noise of the features that show a shift.
+        widths = {
+            "ranks, shift": directions,
+            "ranks, spread": directions,
+            "ranks, shape": (WAVES - 2) * directions,
+            "ranks, dependence": CROSSED_WAVES**2 * pairs,
+        }
+        blocks: list[Block] = []
+        start = 0
+        for name, width in widths.items():
+            blocks.append(Block(name, start=start, stop=start + width))
+            start += width
+        words = "ranks of its columns and of projections among the draws"
+        return Cells(tuple(blocks), words)
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         y = self.numbers(y)
-        pairs = (alike(self.values[:, :, k], y[:, [k]]) for k in range(y.shape[1]))
-        candidates = [np.concatenate([column, values], axis=1) for values, column in pairs]
-        outcomes = RankOutcomes.ranked(np.stack(candidates, axis=2))
-        return Residuals(self.scores_by_column(y), outcomes.of(outcomes.observed), outcomes)
+        columns: list[FloatArray] = []
+        for k in range(y.shape[1]):
+            values, y_column = common_precision(self.values[:, :, k], y[:, [k]])
+            columns.append(np.concatenate([y_column, values], axis=1))
+        outcomes = RankOutcomes.from_candidates(np.stack(columns, axis=2))
+        return Residuals(
+            u=self.scores_by_column(y),
+            values=outcomes.residuals(outcomes.observed),
+            outcomes=outcomes,
+        )
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        means, stds = zip(
-            *(self.column(k).mean_std() for k in range(self.values.shape[2])), strict=True
-        )
+        moments = [self.column(k).mean_std() for k in range(self.values.shape[2])]
+        means = [mean for mean, _ in moments]
+        stds = [std for _, std in moments]
         return np.hstack(means), np.hstack(stds)
 
 
 def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
-    """Law from draws of y: posterior predictive samples, a simulator, a bootstrap, an ensemble.
+    """Law from draws of y: posterior predictive samples, simulators, bootstraps, ensembles.
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for
     any m. With m = 19 it tells little of tails; a hundred lose hardly any power.
@@ -288,14 +402,12 @@ def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     True
     """
     from_arviz = predictive(draws)
-    given = draws if from_arviz is None else from_arviz
-    array = as_numbers(given, "draws", advice="Pass an array (n, m) of draws.")
+    table = draws if from_arviz is None else from_arviz
+    array = as_numbers(table, "draws", advice="Pass an array (n, m) of draws.")
     if array.ndim not in (2, 3) or 0 in array.shape:
-        hint = (
-            " One prediction for each row is no draw: pass (mean, std)."
-            if array.ndim == 1
-            else ""
-        )
+        hint = ""
+        if array.ndim == 1:
+            hint = " One prediction for each row is no draw: pass (mean, std)."
         raise ShapeError(
             f"Draws of n rows have shape (n, m) or (n, m, d_y), got {array.shape}.{hint}"
         )
@@ -306,7 +418,8 @@ def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     view = array.view()
     view.flags.writeable = False
     kind = Draws if array.ndim == 2 else VectorDraws
-    return indexed(kind(view, Seed.of(rng).value, np.arange(len(array))), draws)
+    law = kind(view, seed=Seed.of(rng).value, ids=np.arange(len(array)))
+    return with_index(law, draws)
 
 
 def adapt(obj: object) -> Law | None:
@@ -316,36 +429,51 @@ def adapt(obj: object) -> Law | None:
 
 
 def predictive(obj: Any) -> AnyArray | None:
-    """Return the draws that an object of ArviZ or xarray holds, (n, m) or (n, m, d_y), or None."""
+    """Return the draws that an object of ArviZ or xarray holds, (n, m) or (n, m, d_y).
+
+    None if it is no such object, or an array without a dimension of draws.
+    """
     if not any(comes_from(obj, library) for library in ("arviz", "arviz_base", "xarray")):
         return None
-    if hasattr(obj, "dims") and not hasattr(obj, "data_vars"):  # a DataArray
-        return _draws(obj) if {*DRAWS} & {*obj.dims} else None
-    if hasattr(obj, GROUP):
-        obj = getattr(obj, GROUP)
-    elif not (hasattr(obj, "data_vars") and len(obj.data_vars)):  # no group of draws either
-        groups: Any = getattr(obj, "children", None) or getattr(obj, "_groups", ())
-        has = f" (it has {', '.join(map(str, groups))})" if groups else ""
-        advice = (
-            "In PyMC use pm.sample_posterior_predictive(idata, extend_inferencedata=True)."
-        )
-        raise InputError(f"This {type(obj).__name__} has no group {GROUP}{has}. {advice}")
-    names = [str(name) for name in obj.data_vars]
+    is_data_array = hasattr(obj, "dims") and not hasattr(obj, "data_vars")
+    if is_data_array:
+        has_draws = any(dim in obj.dims for dim in DRAW_DIMENSIONS)
+        return _draws_of_array(obj) if has_draws else None
+    group = _predictive_group(obj)
+    names = [str(name) for name in group.data_vars]
     if len(names) != 1:
-        choose = f"condgof.from_draws(idata.{GROUP}[{names[0] if names else 'name'!r}])"
+        name = names[0] if names else "name"
+        choose = f"condgof.from_draws(idata.{PREDICTIVE_GROUP}[{name!r}])"
         has = f"{len(names)} variables ({', '.join(names)})"
-        raise InputError(f"The group {GROUP} has {has}. Choose one: {choose}.")
-    return _draws(obj[names[0]])
+        raise InputError(f"The group {PREDICTIVE_GROUP} has {has}. Choose one: {choose}.")
+    return _draws_of_array(group[names[0]])
 
 
-def _draws(array: Any) -> AnyArray:
-    """Return the draws of a DataArray, whatever the order of its dimensions."""
-    over = [dim for dim in DRAWS if dim in array.dims]
-    rest = [dim for dim in array.dims if dim not in over]
-    if not over or len(rest) not in (1, 2):
+def _predictive_group(obj: Any) -> Any:
+    """Return the group of predictive draws, or the object itself where it is a group."""
+    if hasattr(obj, PREDICTIVE_GROUP):
+        return getattr(obj, PREDICTIVE_GROUP)
+    if hasattr(obj, "data_vars") and len(obj.data_vars):
+        return obj
+    groups: Any = getattr(obj, "children", None) or getattr(obj, "_groups", ())
+    has = f" (it has {', '.join(map(str, groups))})" if groups else ""
+    advice = "In PyMC use pm.sample_posterior_predictive(idata, extend_inferencedata=True)."
+    raise InputError(
+        f"This {type(obj).__name__} has no group {PREDICTIVE_GROUP}{has}. {advice}"
+    )
+
+
+def _draws_of_array(array: Any) -> AnyArray:
+    """Return the draws of a DataArray, whatever the order of its dimensions.
+
+    They have shape (n, m) or (n, m, d_y).
+    """
+    of_draws = [dim for dim in DRAW_DIMENSIONS if dim in array.dims]
+    of_y = [dim for dim in array.dims if dim not in of_draws]
+    if not of_draws or len(of_y) not in (1, 2):
         got = f"and this array has {', '.join(map(str, array.dims)) or 'none'}"
         raise ShapeError(
             f"Draws have the dimensions chain, draw and one or two of y, {got}."
         )
-    values = np.asarray(array.transpose(rest[0], *over, *rest[1:]).values)
-    return values.reshape(len(values), -1, *values.shape[1 + len(over) :])
+    values = np.asarray(array.transpose(of_y[0], *of_draws, *of_y[1:]).values)
+    return values.reshape(len(values), -1, *values.shape[1 + len(of_draws) :])

@@ -1,8 +1,13 @@
-"""Closed forms of a continuous y: the Gaussian, mixtures of Gaussians, and families on any interval."""
+"""Closed forms of a continuous y: Gaussians, their mixtures, families on any interval.
+
+A family is a class; its formulas are methods that get y and the parameters, (n, d_y) each:
+`_log_density`, `_score`, `_log_tails`, `_draw`, `_moments`, and `_crps` where the CRPS has
+a closed form (those of Jordan, Krüger and Lerch, Journal of Statistical Software, 2019).
+"""
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,24 +20,102 @@ from condgof.laws._parameters import (
     Array,
     ContinuousFamily,
     Independent,
+    LogTails,
+    Moments,
     Values,
     check_positive,
     family,
 )
 
 LOG_2PI = float(np.log(2.0 * np.pi))
+#: Largest difference between cov and its transpose, relative to its largest entry.
+ASYMMETRY = 1e-8
+#: How far from 1 weights of a mixture may sum, before they are scaled to sum to 1.
+WEIGHT_ROUNDING = 1e-6
 
 
 def mean_distance(z: FloatArray) -> FloatArray:
-    """Return E|z + Z| for a standard normal Z."""
+    """Return E|z + Z| = z (2Φ(z) − 1) + 2φ(z) for a standard normal Z."""
     return np.asarray(
         z * (2.0 * special.ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z)
     )
 
 
 def log_of(tail: AnyArray) -> FloatArray:
-    """Return the log of a probability; one that rounds to 0 is taken as the smallest number."""
+    """Return the log of a probability; one that rounds to 0 counts as `TINY`."""
     return np.asarray(np.log(np.maximum(tail, TINY)))
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalScale:
+    """The scale of independent coordinates: y = mean + std · z, std (n, d_y)."""
+
+    array: FloatArray
+
+    def std(self) -> FloatArray:
+        return self.array
+
+    def standardise(self, residual: FloatArray) -> FloatArray:
+        """Return z of y − mean, (n, d_y)."""
+        return residual / self.array
+
+    def multiply(self, z: FloatArray) -> FloatArray:
+        """Return y − mean of z, (n, d_y)."""
+        return self.array * z
+
+    def score(self, z: FloatArray) -> FloatArray:
+        """Return −Σ⁻¹ (y − mean) of z, (n, d_y)."""
+        return -z / self.array
+
+    def log_det(self) -> FloatArray:
+        """Return ½ log det Σ, (n,)."""
+        return np.asarray(np.log(self.array).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class CholeskyScale:
+    """The scale of dependent coordinates: y = mean + L z, L Lᵀ = cov (n, d_y, d_y)."""
+
+    cov: FloatArray
+    array: FloatArray
+
+    @classmethod
+    def from_cov(cls, cov: FloatArray) -> CholeskyScale:
+        """Factor covariance matrices, which must be symmetric and positive definite."""
+        asymmetry = np.abs(cov - cov.transpose(0, 2, 1)).max(axis=(1, 2))
+        bad = np.flatnonzero(asymmetry > ASYMMETRY * np.abs(cov).max(axis=(1, 2)))
+        if len(bad):
+            raise InputError(f"cov is not symmetric, first in row {bad[0]}.")
+        try:
+            factor = np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+        except np.linalg.LinAlgError as error:
+            raise InputError("cov is not positive definite in some row.") from error
+        return cls(cov, factor)
+
+    def std(self) -> FloatArray:
+        return np.sqrt(np.diagonal(self.cov, axis1=1, axis2=2))
+
+    def standardise(self, residual: FloatArray) -> FloatArray:
+        """Return z = L⁻¹ (y − mean), (n, d_y)."""
+        return _solve(self.array, residual)
+
+    def multiply(self, z: FloatArray) -> FloatArray:
+        """Return y − mean = L z, (n, d_y)."""
+        return np.asarray((self.array @ z[:, :, None])[:, :, 0])
+
+    def score(self, z: FloatArray) -> FloatArray:
+        """Return −Σ⁻¹ (y − mean) = −L⁻ᵀ z, (n, d_y)."""
+        return -_solve(self.array.transpose(0, 2, 1), z)
+
+    def log_det(self) -> FloatArray:
+        """Return ½ log det Σ = Σ_k log L_kk, (n,)."""
+        return np.asarray(np.log(np.diagonal(self.array, axis1=1, axis2=2)).sum(axis=1))
+
+
+def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return the solutions a of M a = v for matrices (n, d, d) and vectors (n, d)."""
+    solutions = np.linalg.solve(matrices, vectors[:, :, None])
+    return np.asarray(solutions[:, :, 0], dtype=np.float64)
 
 
 @family
@@ -51,7 +134,8 @@ class Normal(ContinuousFamily):
 
     Examples
     --------
-    >>> Normal(mean=lambda x: 2 * x, std=0.5)(np.array([0.5, 1.0])).score(np.array([1.5, 2.5]))[:, 0]
+    >>> law = Normal(mean=lambda x: 2 * x, std=0.5)(np.array([0.5, 1.0]))
+    >>> law.score(np.array([1.5, 2.5]))[:, 0]
     array([-2., -2.])
     """
 
@@ -62,90 +146,77 @@ class Normal(ContinuousFamily):
     EITHER = ("std", "cov")
     PLAIN: ClassVar = {"cov": 2}
 
-    def _placed(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and std (n, d_y), or the Cholesky factors of cov (n, d_y, d_y), checked."""
+    def _mean_and_scale(
+        self, n: int, d_y: int
+    ) -> tuple[FloatArray, DiagonalScale | CholeskyScale]:
+        """Return the mean (n, d_y) and the scale at n rows, checked."""
         mean = np.array(self.mean.values(n, (d_y,)))
         if self.cov is None:
-            return mean, np.array(check_positive(self.std.values(n, (d_y,)), "std"))
+            std = check_positive(self.std.values(n, (d_y,)), "std")
+            return mean, DiagonalScale(np.array(std))
         if self.cov.value.ndim == 0:
             raise ShapeError(
                 "cov must be a matrix, got a number. Pass std= for equal variances."
             )
-        cov = self.cov.values(n, (d_y, d_y))
-        skew = np.abs(cov - cov.transpose(0, 2, 1)).max(axis=(1, 2))
-        bad = np.flatnonzero(skew > 1e-8 * np.abs(cov).max(axis=(1, 2)))
-        if len(bad):
-            raise InputError(f"cov is not symmetric, first in row {bad[0]}.")
-        try:
-            return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
-        except np.linalg.LinAlgError as error:
-            raise InputError("cov is not positive definite in some row.") from error
+        return mean, CholeskyScale.from_cov(self.cov.values(n, (d_y, d_y)))
 
-    def _residual(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return standardised residuals z and the scale: std (n, d) or a Cholesky factor."""
+    def _standardise(self, y: AnyArray) -> tuple[FloatArray, DiagonalScale | CholeskyScale]:
+        """Return the standardised residuals z (n, d_y) of y, and the scale."""
         y = as_rows(y)
-        mean, scale = self._placed(self._size(y), y.shape[1])
-        return (y - mean) / scale if self.cov is None else _solve(scale, y - mean), scale
+        mean, scale = self._mean_and_scale(self._size(y), y.shape[1])
+        return scale.standardise(y - mean), scale
+
+    def _mean_and_std(self, n: int, d_y: int) -> Moments:
+        mean, scale = self._mean_and_scale(n, d_y)
+        return Moments(mean, scale.std())
 
     def score(self, y: AnyArray) -> FloatArray:
         """Return −Σ⁻¹(y − mean), (n, d_y)."""
-        z, scale = self._residual(y)
-        return -z / scale if self.cov is None else -_solve(scale.transpose(0, 2, 1), z)
+        z, scale = self._standardise(y)
+        return scale.score(z)
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        z, scale = self._residual(y)
-        diagonal = scale if self.cov is None else np.diagonal(scale, axis1=1, axis2=2)
-        return np.asarray(
-            -0.5 * (z * z + LOG_2PI).sum(axis=1) - np.log(diagonal).sum(axis=1)
-        )
+        """Return −½ Σ_k (z_k² + log 2π) − ½ log det Σ, (n,)."""
+        z, scale = self._standardise(y)
+        return np.asarray(-0.5 * (z * z + LOG_2PI).sum(axis=1) - scale.log_det())
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
-        mean, std = self._moments(self._size(y), 1)
+        mean, std = self._mean_and_std(self._size(y), 1)
         z = (y - mean) / std
         return np.asarray(special.ndtr(-z if upper else z))
 
-    def crps(self, y: AnyArray) -> FloatArray:
-        z = self.normal_scores(self._columns(y))
-        std = self._moments(len(z), 1)[1]
-        return np.asarray(std * (mean_distance(z) - 1.0 / np.sqrt(np.pi)))[:, 0]
-
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        return self._residual(y)[0]
+        z, _ = self._standardise(y)
+        return z
 
     def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         y = as_rows(y)
-        mean, std = self._moments(self._size(y), y.shape[1])
+        mean, std = self._mean_and_std(self._size(y), y.shape[1])
         u = (y - mean) / std
         return u, 1.0 / std, -u / std
 
-    def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        return self._placed(self._size(), self._d_y)
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        mean, scale = self.location_scale()
-        z = rng.standard_normal(mean.shape)
-        return np.asarray(
-            mean + (scale * z if self.cov is None else (scale @ z[:, :, None])[:, :, 0])
-        )
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        return self._moments(self._size(), self._d_y)
-
-    def _moments(self, n: int, d_y: int) -> tuple[FloatArray, FloatArray]:
-        mean, scale = self._placed(n, d_y)
-        if self.cov is not None:
-            scale = np.sqrt(np.diagonal(self.cov.values(n, (d_y, d_y)), axis1=1, axis2=2))
-        return mean, scale
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return std (z (2Φ(z) − 1) + 2φ(z) − 1/√π), (n,)."""
+        z = self.normal_scores(self._columns(y))
+        std = self._mean_and_std(len(z), 1).std
+        return np.asarray(std * (mean_distance(z) - 1.0 / np.sqrt(np.pi)))[:, 0]
 
     def quantile(self, levels: object) -> FloatArray:
-        mean, std = self._moments(self._size(), 1)
+        mean, std = self._mean_and_std(self._size(), 1)
         return mean + std * np.asarray(special.ndtri(check_levels(levels)))
 
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        mean, std = self._mean_and_std(self._size(), self._d_y)
+        return mean, std
 
-def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    return np.asarray(
-        np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=np.float64
-    )
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        mean, scale = self._mean_and_scale(self._size(), self._d_y)
+        return mean, scale.array
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        mean, scale = self._mean_and_scale(self._size(), self._d_y)
+        z = rng.standard_normal(mean.shape)
+        return np.asarray(mean + scale.multiply(z))
 
 
 def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
@@ -165,12 +236,9 @@ def normal(mean: Any, std: Any = None, *, cov: Any = None) -> Normal:
     """
     law = Normal(mean, std, cov=cov)
     if law.rows is None and not law._callable and np.ndim(mean) == 0:
-        advice = (
-            "Pass arrays of n rows, or use condgof.models.Normal for the same law at"
-            " every x."
-        )
         raise InputTypeError(
-            f"mean and std are single numbers, which say nothing of rows. {advice}"
+            "mean and std are single numbers, which say nothing of rows. Pass arrays of n"
+            " rows, or use condgof.models.Normal for the same law at every x."
         )
     return law
 
@@ -210,13 +278,18 @@ class NormalMixture(ContinuousFamily):
     PLAIN: ClassVar = {"weights": 1, "means": 1, "stds": 1}
 
     def parts(self, n: int | None = None, d_y: int | None = None) -> Parts:
-        n, d_y = self._size() if n is None else n, self._d_y if d_y is None else d_y
+        """Return the checked parameters at n rows; without n and d_y, those of the law."""
+        if n is None:
+            n = self._size()
+        if d_y is None:
+            d_y = self._d_y
         components = self.weights.width
         if components is None:
             raise InputError("weights must have one number for each component.")
         weights = self.weights.values(n, (components,))
         sums = weights.sum(axis=1, keepdims=True)
-        if (weights < 0).any() or not np.allclose(sums, 1.0, rtol=0, atol=1e-6):
+        sums_to_one = np.allclose(sums, 1.0, rtol=0, atol=WEIGHT_ROUNDING)
+        if (weights < 0).any() or not sums_to_one:
             raise InputError("weights must not be negative and must sum to 1 in every row.")
         means = self.means.values(n, (components, d_y))
         stds = check_positive(self.stds.values(n, (components, d_y)), "stds")
@@ -227,75 +300,79 @@ class NormalMixture(ContinuousFamily):
         shapes = (parameter.value.shape for parameter in (self.means, self.stds))
         return next((shape[-1] for shape in shapes if len(shape) == 3), 1)
 
-    def _placed(self, y: AnyArray) -> tuple[FloatArray, Parts]:
-        """Return residuals z of y (n, C, d_y) and the parts."""
+    def _standardise(self, y: AnyArray) -> tuple[FloatArray, Parts]:
+        """Return the residuals z of y from each component, (n, C, d_y), and the parts."""
         y = as_rows(y)
         parts = self.parts(self._size(y), y.shape[1])
         return (y[:, None, :] - parts.means) / parts.stds, parts
 
-    def _log_joint(self, y: AnyArray) -> tuple[FloatArray, FloatArray, Parts]:
-        """Return log π_c N_c (n, C), residuals z (n, C, d_y) and the parts."""
-        z, parts = self._placed(y)
-        log_density = -(0.5 * (z * z + LOG_2PI) + np.log(parts.stds)).sum(axis=2)
-        return safe_log(parts.weights) + log_density, z, parts
-
     def score(self, y: AnyArray) -> FloatArray:
         """Return Σ_c r_c(y) (mean_c − y)/std_c² with the responsibilities r_c, (n, d_y)."""
-        log_joint, z, parts = self._log_joint(y)
-        share = special.softmax(log_joint, axis=1)
-        return np.asarray(np.einsum("nc,ncd->nd", share, -z / parts.stds))
+        z, parts = self._standardise(y)
+        r = special.softmax(_log_joint(z, parts), axis=1)
+        return np.asarray(np.einsum("nc,ncd->nd", r, -z / parts.stds))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        return np.asarray(np.logaddexp.reduce(self._log_joint(y)[0], axis=1))
+        z, parts = self._standardise(y)
+        return np.asarray(np.logaddexp.reduce(_log_joint(z, parts), axis=1))
 
     def _tail(self, y: AnyArray, *, upper: bool) -> FloatArray:
         weights, means, stds = self.parts(self._size(y), 1)
         z = (y[:, None, :] - means) / stds
-        return np.asarray(
-            (weights[:, :, None] * special.ndtr(-z if upper else z)).sum(axis=1)
-        )
+        tails = special.ndtr(-z if upper else z)
+        return np.asarray((weights[:, :, None] * tails).sum(axis=1))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        """Return Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)), A: E|m + sZ|."""
-        z, (weights, means, stds) = self._placed(self._columns(y))
-        m, s = means[:, :, 0], stds[:, :, 0]
-        out = (weights * s * mean_distance(z[:, :, 0])).sum(axis=1)
-        for c in range(weights.shape[1]):
-            apart = np.hypot(s, s[:, [c]])
-            pairs = weights * apart * mean_distance((m - m[:, [c]]) / apart)
-            out -= 0.5 * weights[:, c] * pairs.sum(axis=1)
-        return np.asarray(out)
+        """Return the CRPS of a mixture, (n,); A(m, s) = E|m + sZ| for a standard normal Z.
+
+        It is Σ_c w_c A(y − m_c, s_c) − ½ Σ_cd w_c w_d A(m_c − m_d, √(s_c² + s_d²)).
+        """
+        z, parts = self._standardise(self._columns(y))
+        w = parts.weights
+        m = parts.means[:, :, 0]
+        s = parts.stds[:, :, 0]
+        crps = (w * s * mean_distance(z[:, :, 0])).sum(axis=1)
+        for c in range(w.shape[1]):
+            s_pair = np.hypot(s, s[:, [c]])
+            pairs = w * s_pair * mean_distance((m - m[:, [c]]) / s_pair)
+            crps -= 0.5 * w[:, c] * pairs.sum(axis=1)
+        return np.asarray(crps)
 
     def normal_scores(self, y: AnyArray) -> FloatArray:
-        z, parts = self._placed(y)
-        log_weights, u = safe_log(parts.weights), np.empty((len(z), z.shape[2]))
+        z, parts = self._standardise(y)
+        log_weights = safe_log(parts.weights)
+        d_y = z.shape[2]
+        u = np.empty((len(z), d_y))
         # Given the coordinates before it, a coordinate is again a mixture: its weights are
         # multiplied by the components' densities of those coordinates.
-        for k in range(z.shape[2]):
-            u[:, k] = _scores(log_weights, z[:, :, k])
+        for k in range(d_y):
+            u[:, k] = _mixture_scores(log_weights, z[:, :, k])
             log_weights = log_weights - 0.5 * z[:, :, k] ** 2 - np.log(parts.stds[:, :, k])
             log_weights -= special.logsumexp(log_weights, axis=1, keepdims=True)
         return u
 
     def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        z, parts = self._placed(y)
+        z, parts = self._standardise(y)
         log_weights = safe_log(parts.weights)[:, :, None]
-        u = _scores(log_weights, z)
+        u = _mixture_scores(log_weights, z)
         log_joint = log_weights - 0.5 * (z * z + LOG_2PI) - np.log(parts.stds)
         log_density = special.logsumexp(log_joint, axis=1)
-        share = np.exp(log_joint - log_density[:, None, :])
+        r = np.exp(log_joint - log_density[:, None, :])
         slope = np.exp(log_density + 0.5 * (u * u + LOG_2PI))
-        return u, slope, (share * (-z / parts.stds)).sum(axis=1)
+        score = (r * (-z / parts.stds)).sum(axis=1)
+        return u, slope, score
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
         mean, cov = self.mean_cov()
         return mean, np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
 
     def mean_cov(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean (n, d_y) and the covariance matrix (n, d_y, d_y) of each row."""
         weights, means, stds = self.parts()
         mean = np.einsum("nc,ncd->nd", weights, means)
-        apart, diagonal = means - mean[:, None, :], np.arange(mean.shape[1])
-        cov = np.einsum("nc,nci,ncj->nij", weights, apart, apart)
+        deviations = means - mean[:, None, :]
+        cov = np.einsum("nc,nci,ncj->nij", weights, deviations, deviations)
+        diagonal = np.arange(mean.shape[1])
         cov[:, diagonal, diagonal] += np.einsum("nc,nci->ni", weights, stds**2)
         return mean, cov
 
@@ -306,52 +383,65 @@ class NormalMixture(ContinuousFamily):
         return mean, np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self.turned(
-            rng.random((self._size(), 1)), rng.standard_normal((self._size(), self._d_y))
-        )
+        n = self._size()
+        uniform = rng.random((n, 1))
+        standard_normal = rng.standard_normal((n, self._d_y))
+        return self.sample_from_noise(uniform, standard_normal)
 
-    def turned(self, uniform: FloatArray, normal: FloatArray) -> FloatArray:
-        """Turn uniform (n, 1) and standard normal (n, d_y) numbers into one draw a row, (n, d_y)."""
+    def sample_from_noise(self, uniform: FloatArray, normal: FloatArray) -> FloatArray:
+        """Return a draw for each row, (n, d_y), from its noise (n, 1) and (n, d_y)."""
         weights, means, stds = self.parts()
-        chosen = (uniform > weights.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        component = (uniform > weights.cumsum(axis=1)[:, :-1]).sum(axis=1)
         rows = np.arange(len(weights))
-        return np.asarray(means[rows, chosen] + stds[rows, chosen] * normal)
+        return np.asarray(means[rows, component] + stds[rows, component] * normal)
 
 
 def safe_log(weights: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):  # a weight of 0 is a component that is not there
+    """Return log weights; a component of weight 0 is absent, and its logarithm −∞."""
+    with np.errstate(divide="ignore"):
         return np.log(weights)
 
 
-def _scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
+def _log_joint(z: FloatArray, parts: Parts) -> FloatArray:
+    """Return log π_c N(y; mean_c, std_c) of residuals z (n, C, d_y), (n, C)."""
+    log_density = -(0.5 * (z * z + LOG_2PI) + np.log(parts.stds)).sum(axis=2)
+    return np.asarray(safe_log(parts.weights) + log_density)
+
+
+def _mixture_scores(log_weights: FloatArray, z: FloatArray) -> FloatArray:
     """Return normal scores of mixtures, whose components are along the second axis."""
-    tails = (
-        special.logsumexp(log_weights + special.log_ndtr(part), axis=1) for part in (z, -z)
-    )
-    return log_tail_scores(*tails)
+    log_lower = special.logsumexp(log_weights + special.log_ndtr(z), axis=1)
+    log_upper = special.logsumexp(log_weights + special.log_ndtr(-z), axis=1)
+    return log_tail_scores(log_lower, log_upper)
 
 
 class _Positive(Independent):
     """A family on (loc, ∞); `loc` is the last of its parameters."""
 
-    FORMS = f"{Independent.FORMS} The support begins at `loc`."
-    #: The method of a generator that draws y − loc, given the other parameters.
-    DRAW: ClassVar[str]
-
-    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
-        return np.asarray(p[-1] + getattr(rng, self.DRAW)(*p[:-1]))
-
     def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
-        return p[-1], np.array(np.inf)
+        loc = p[-1]
+        return loc, np.array(np.inf)
 
 
 @family
 class Gamma(_Positive):
-    """Gamma model: y − loc has density t^(shape−1) exp(−t/scale) / (Γ(shape) scale^shape) for t > 0.
+    """Gamma model on (loc, ∞): y − loc = t > 0 with two parameters.
+
+    p(t) = t^(shape−1) exp(−t/scale) / (Γ(shape) scale^shape).
+
+    Parameters
+    ----------
+    shape : number, array (n,) or (n, d_y), or function of x
+        Positive; coordinates of y are independent.
+    scale, rate : as `shape`, optional
+        Positive; exactly one of scale and rate = 1/scale is given.
+    loc : as `shape`, optional
+        The lower end of the support.
 
     Examples
     --------
-    >>> Gamma(shape=3.0, scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 2.0]))[:, 0]
+    >>> law = Gamma(shape=3.0, scale=lambda x: x)(np.array([2.0, 4.0]))
+    >>> law.score(np.array([1.0, 2.0]))[:, 0]
     array([1.5 , 0.75])
     """
 
@@ -360,33 +450,39 @@ class Gamma(_Positive):
     rate: Any = None
     loc: Any = 0.0
 
-    EITHER, DRAW = ("scale", "rate"), "gamma"
+    EITHER = ("scale", "rate")
 
-    def _density(
-        self, y: Array, shape: Array, scale: Array, loc: Array
-    ) -> tuple[Array, Array]:
+    def _log_density(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
         z = (y - loc) / scale
-        log_density = (
+        return np.asarray(
             special.xlogy(shape - 1.0, z) - z - special.gammaln(shape) - np.log(scale)
         )
-        return log_density, (shape - 1.0) / (y - loc) - 1.0 / scale
 
-    def _log_tails(
-        self, y: Array, shape: Array, scale: Array, loc: Array
-    ) -> tuple[Array, Array]:
+    def _score(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        return (shape - 1.0) / (y - loc) - 1.0 / scale
+
+    def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> LogTails:
         z = (y - loc) / scale
-        return log_of(special.gammainc(shape, z)), log_of(special.gammaincc(shape, z))
+        lower = log_of(special.gammainc(shape, z))
+        upper = log_of(special.gammaincc(shape, z))
+        return LogTails(lower, upper)
 
-    def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        return loc + shape * scale, np.sqrt(shape) * scale
+    def _draw(
+        self, rng: np.random.Generator, shape: Array, scale: Array, loc: Array
+    ) -> Array:
+        return np.asarray(loc + rng.gamma(shape, scale))
+
+    def _moments(self, shape: Array, scale: Array, loc: Array) -> Moments:
+        return Moments(mean=loc + shape * scale, std=np.sqrt(shape) * scale)
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        """CRPS / scale = z (2F_k(z) − 1) − k (2F_{k+1}(z) − 1) − 1/B(½, k), k = shape."""
         z = (y - loc) / scale
-        this, other = (
-            2.0 * special.gammainc(shape + k, np.maximum(z, 0.0)) - 1.0 for k in (0.0, 1.0)
-        )
+        F_k = special.gammainc(shape, np.maximum(z, 0.0))
+        F_k1 = special.gammainc(shape + 1.0, np.maximum(z, 0.0))
+        spread = np.exp(-special.betaln(0.5, shape))
         return np.asarray(
-            scale * (z * this - shape * other - np.exp(-special.betaln(0.5, shape)))
+            scale * (z * (2.0 * F_k - 1.0) - shape * (2.0 * F_k1 - 1.0) - spread)
         )
 
 
@@ -394,9 +490,19 @@ class Gamma(_Positive):
 class Weibull(_Positive):
     """Weibull model: P(y > t|x) = exp(−((t − loc)/scale)^shape) for t > loc.
 
+    Parameters
+    ----------
+    shape : number, array (n,) or (n, d_y), or function of x
+        Positive; coordinates of y are independent.
+    scale, rate : as `shape`, optional
+        Positive; exactly one of scale and rate = 1/scale is given.
+    loc : as `shape`, optional
+        The lower end of the support.
+
     Examples
     --------
-    >>> Weibull(shape=2.0, scale=lambda x: x)(np.array([2.0, 4.0])).sf(np.array([2.0, 0.0])).round(4)
+    >>> law = Weibull(shape=2.0, scale=lambda x: x)(np.array([2.0, 4.0]))
+    >>> law.sf(np.array([2.0, 0.0])).round(4)
     array([0.3679, 1.    ])
     """
 
@@ -407,47 +513,58 @@ class Weibull(_Positive):
 
     EITHER = ("scale", "rate")
 
-    def _draw(self, rng: np.random.Generator, *p: Array) -> Array:
-        shape, scale, loc = p
+    def _log_density(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        z = (y - loc) / scale
+        return np.asarray(np.log(shape / scale) + special.xlogy(shape - 1.0, z) - z**shape)
+
+    def _score(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        z = (y - loc) / scale
+        return np.asarray((shape - 1.0 - shape * z**shape) / (y - loc))
+
+    def _log_tails(self, y: Array, shape: Array, scale: Array, loc: Array) -> LogTails:
+        cumulative_hazard = ((y - loc) / scale) ** shape
+        return LogTails(
+            lower=log_of(-np.expm1(-cumulative_hazard)), upper=-cumulative_hazard
+        )
+
+    def _draw(
+        self, rng: np.random.Generator, shape: Array, scale: Array, loc: Array
+    ) -> Array:
         return np.asarray(loc + scale * rng.weibull(shape))
 
-    def _density(
-        self, y: Array, shape: Array, scale: Array, loc: Array
-    ) -> tuple[Array, Array]:
-        z = (y - loc) / scale
-        log_density = np.log(shape / scale) + special.xlogy(shape - 1.0, z) - z**shape
-        return log_density, (shape - 1.0 - shape * z**shape) / (y - loc)
-
-    def _log_tails(
-        self, y: Array, shape: Array, scale: Array, loc: Array
-    ) -> tuple[Array, Array]:
-        hazard = ((y - loc) / scale) ** shape
-        return log_of(-np.expm1(-hazard)), -hazard
-
-    def _moments(self, shape: Array, scale: Array, loc: Array) -> tuple[Array, Array]:
-        first, second = (
-            special.gammaln(1.0 + 1.0 / shape),
-            special.gammaln(1.0 + 2.0 / shape),
-        )
-        return loc + scale * np.exp(first), scale * np.sqrt(
-            np.exp(second) - np.exp(2.0 * first)
-        )
+    def _moments(self, shape: Array, scale: Array, loc: Array) -> Moments:
+        log_gamma_1 = special.gammaln(1.0 + 1.0 / shape)
+        log_gamma_2 = special.gammaln(1.0 + 2.0 / shape)
+        mean = loc + scale * np.exp(log_gamma_1)
+        std = scale * np.sqrt(np.exp(log_gamma_2) - np.exp(2.0 * log_gamma_1))
+        return Moments(mean, std)
 
 
 @family
 class Exponential(Weibull):
-    """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc: a Weibull of shape 1.
+    """Exponential model, p(y|x) = exp(−(y − loc)/scale) / scale for y > loc.
+
+    Parameters
+    ----------
+    scale, rate : number, array (n,) or (n, d_y), or function of x
+        Positive; exactly one of scale and rate = 1/scale is given. Coordinates of y are
+        independent.
+    loc : as `scale`, optional
+        The lower end of the support.
 
     Examples
     --------
-    >>> Exponential(scale=lambda x: x)(np.array([2.0, 4.0])).score(np.array([1.0, 3.0]))[:, 0]
+    >>> law = Exponential(scale=lambda x: x)(np.array([2.0, 4.0]))
+    >>> law.score(np.array([1.0, 3.0]))[:, 0]
     array([-0.5 , -0.25])
     """
 
-    # By a factory, which keeps its place among the parameters.
+    # The Weibull of shape 1. A default that a factory makes keeps the place of `shape` in
+    # the order of the parameters, though it is no argument.
     shape: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
 
     def _crps(self, y: Array, shape: Array, scale: Array, loc: Array) -> Array:
+        """CRPS / scale = |z| + 2 exp(−z₊) − 3/2 with z₊ = max(z, 0)."""
         z = (y - loc) / scale
         return np.asarray(scale * (np.abs(z) + 2.0 * np.expm1(-np.maximum(z, 0.0)) + 0.5))
 
@@ -456,9 +573,17 @@ class Exponential(Weibull):
 class LogNormal(_Positive):
     """Log-normal model: log(y − loc) given x is N(mu(x), sigma(x)²).
 
+    Parameters
+    ----------
+    mu, sigma : number, array (n,) or (n, d_y), or function of x
+        Mean and standard deviation of log(y − loc); coordinates of y are independent.
+    loc : as `mu`, optional
+        The lower end of the support.
+
     Examples
     --------
-    >>> LogNormal(mu=lambda x: x, sigma=1.0)(np.array([2.0])).normal_scores(np.array([1.0]))
+    >>> law = LogNormal(mu=lambda x: x, sigma=1.0)(np.array([2.0]))
+    >>> law.normal_scores(np.array([1.0]))
     array([[-2.]])
     """
 
@@ -466,42 +591,55 @@ class LogNormal(_Positive):
     sigma: Any = 1.0
     loc: Any = 0.0
 
-    DRAW = "lognormal"
+    def _log_density(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
+        log_t = np.log(y - loc)
+        z = (log_t - mu) / sigma
+        return np.asarray(-0.5 * (z * z + LOG_2PI) - np.log(sigma) - log_t)
 
-    def _density(
-        self, y: Array, mu: Array, sigma: Array, loc: Array
-    ) -> tuple[Array, Array]:
-        log = np.log(y - loc)
-        z = (log - mu) / sigma
-        log_density = -0.5 * (z * z + LOG_2PI) - np.log(sigma) - log
-        return log_density, -(1.0 + (log - mu) / sigma**2) / (y - loc)
+    def _score(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
+        log_t = np.log(y - loc)
+        return np.asarray(-(1.0 + (log_t - mu) / sigma**2) / (y - loc))
 
-    def _log_tails(
-        self, y: Array, mu: Array, sigma: Array, loc: Array
-    ) -> tuple[Array, Array]:
+    def _log_tails(self, y: Array, mu: Array, sigma: Array, loc: Array) -> LogTails:
         z = (np.log(y - loc) - mu) / sigma
-        return np.asarray(special.log_ndtr(z)), np.asarray(special.log_ndtr(-z))
+        return LogTails(
+            lower=np.asarray(special.log_ndtr(z)), upper=np.asarray(special.log_ndtr(-z))
+        )
 
-    def _moments(self, mu: Array, sigma: Array, loc: Array) -> tuple[Array, Array]:
+    def _draw(self, rng: np.random.Generator, mu: Array, sigma: Array, loc: Array) -> Array:
+        return np.asarray(loc + rng.lognormal(mu, sigma))
+
+    def _moments(self, mu: Array, sigma: Array, loc: Array) -> Moments:
         mean = np.exp(mu + 0.5 * sigma**2)
-        return loc + mean, mean * np.sqrt(np.expm1(sigma**2))
+        return Moments(mean=loc + mean, std=mean * np.sqrt(np.expm1(sigma**2)))
 
     def _crps(self, y: Array, mu: Array, sigma: Array, loc: Array) -> Array:
+        """CRPS = t (2Φ(z) − 1) − 2m (Φ(z − sigma) − Φ(−sigma/√2)), m the mean of t."""
         z = (np.log(np.maximum(y - loc, 0.0)) - mu) / sigma
         inner = special.ndtr(z - sigma) - special.ndtr(-sigma / np.sqrt(2.0))
         mean = np.exp(mu + 0.5 * sigma**2)
         return np.asarray((y - loc) * (2.0 * special.ndtr(z) - 1.0) - 2.0 * mean * inner)
 
     def location_scale(self) -> tuple[Array, Array]:
+        """Return the median and, to first order in sigma, the standard deviation."""
         mu, sigma, loc = self._at(self._size(), self._d_y)
         return loc + np.exp(mu), sigma * np.exp(mu)
 
 
 @family
 class InverseGaussian(_Positive):
-    """Inverse Gaussian model: t = y − loc > 0 has density √(shape/2πt³) exp(−shape (t/mean − 1)²/(2t)).
+    """Inverse Gaussian model of t = y − loc > 0.
 
-    `mean` is that of y − loc, and mean³/shape its variance.
+    p(t) = √(shape/2πt³) exp(−shape (t/mean − 1)²/(2t)).
+
+    Parameters
+    ----------
+    mean : number, array (n,) or (n, d_y), or function of x
+        Positive: the mean of y − loc. Coordinates of y are independent.
+    shape : as `mean`, optional
+        Positive: the variance is mean³/shape.
+    loc : as `mean`, optional
+        The lower end of the support.
 
     Examples
     --------
@@ -513,37 +651,49 @@ class InverseGaussian(_Positive):
     shape: Any = 1.0
     loc: Any = 0.0
 
-    DRAW = "wald"
-
-    def _density(
-        self, y: Array, mean: Array, shape: Array, loc: Array
-    ) -> tuple[Array, Array]:
+    def _log_density(self, y: Array, mean: Array, shape: Array, loc: Array) -> Array:
         t = y - loc
         squared = shape * (t - mean) ** 2 / (mean**2 * t)
-        log_density = 0.5 * (np.log(shape) - LOG_2PI - 3.0 * np.log(t) - squared)
-        return log_density, -1.5 / t - 0.5 * shape / mean**2 + 0.5 * shape / t**2
+        return np.asarray(0.5 * (np.log(shape) - LOG_2PI - 3.0 * np.log(t) - squared))
 
-    def _log_tails(
-        self, y: Array, mean: Array, shape: Array, loc: Array
-    ) -> tuple[Array, Array]:
-        """F = Φ(a) + exp(2 shape/mean) Φ(b) with a, b = √(shape/t) (±t/mean − 1), t = y − loc."""
+    def _score(self, y: Array, mean: Array, shape: Array, loc: Array) -> Array:
+        t = y - loc
+        return -1.5 / t - 0.5 * shape / mean**2 + 0.5 * shape / t**2
+
+    def _log_tails(self, y: Array, mean: Array, shape: Array, loc: Array) -> LogTails:
+        """F = Φ(a) + exp(2 shape/mean) Φ(b) with a, b = ±√(shape/t) (t/mean ∓ 1)."""
         t = y - loc
         root = np.sqrt(shape / t)
-        a, b = root * (t / mean - 1.0), -root * (t / mean + 1.0)
-        first, second = special.log_ndtr(-a), 2.0 * shape / mean + special.log_ndtr(b)
-        # The upper tail is a difference: e^second is below e^first, and both may be tiny.
-        gap = np.minimum(second - first, -np.finfo(np.float64).eps)
-        return np.minimum(np.logaddexp(special.log_ndtr(a), second), 0.0), first + np.log(
-            -np.expm1(gap)
-        )
+        a = root * (t / mean - 1.0)
+        b = -root * (t / mean + 1.0)
+        log_second = 2.0 * shape / mean + special.log_ndtr(b)
+        lower = np.minimum(np.logaddexp(special.log_ndtr(a), log_second), 0.0)
+        # 1 − F = Φ(−a) − exp(2 shape/mean) Φ(b). The first term is the larger one, and both
+        # may be tiny: their difference is taken in logarithms.
+        log_first = special.log_ndtr(-a)
+        gap = np.minimum(log_second - log_first, -np.finfo(np.float64).eps)
+        upper = log_first + np.log(-np.expm1(gap))
+        return LogTails(lower, upper)
 
-    def _moments(self, mean: Array, shape: Array, loc: Array) -> tuple[Array, Array]:
-        return loc + mean, np.sqrt(mean**3 / shape)
+    def _draw(
+        self, rng: np.random.Generator, mean: Array, shape: Array, loc: Array
+    ) -> Array:
+        return np.asarray(loc + rng.wald(mean, shape))
+
+    def _moments(self, mean: Array, shape: Array, loc: Array) -> Moments:
+        return Moments(mean=loc + mean, std=np.sqrt(mean**3 / shape))
 
 
 @family
 class Beta(Independent):
-    """Beta model: v = (y − low)/(high − low) has density v^(a−1) (1−v)^(b−1) / B(a, b) on (0, 1).
+    """Beta model of v = (y − low)/(high − low): p(v) = v^(a−1) (1−v)^(b−1) / B(a, b).
+
+    Parameters
+    ----------
+    a, b : number, array (n,) or (n, d_y), or function of x
+        Positive shapes; coordinates of y are independent.
+    low, high : as `a`, optional
+        The ends of the support, low < high.
 
     Examples
     --------
@@ -557,62 +707,78 @@ class Beta(Independent):
     high: Any = 1.0
 
     def _at(self, n: int, d_y: int) -> Values:
-        *shapes, low, high = super()._at(n, d_y)
+        a, b, low, high = super()._at(n, d_y)
         check_positive(high - low, "high − low")
-        return *shapes, low, high
+        return a, b, low, high
 
     def _ends(self, p: Values) -> tuple[AnyArray, AnyArray]:
-        return p[-2], p[-1]
+        _, _, low, high = p
+        return low, high
 
-    def _density(
-        self, y: Array, a: Array, b: Array, low: Array, high: Array
-    ) -> tuple[Array, Array]:
+    def _log_density(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
         width = high - low
-        powers = special.xlogy(a - 1.0, (y - low) / width) + special.xlogy(
-            b - 1.0, (high - y) / width
-        )
-        log_density = powers - special.betaln(a, b) - np.log(width)
-        return log_density, (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
+        log_v = special.xlogy(a - 1.0, (y - low) / width)
+        log_1v = special.xlogy(b - 1.0, (high - y) / width)
+        return np.asarray(log_v + log_1v - special.betaln(a, b) - np.log(width))
 
-    def _log_tails(
-        self, y: Array, a: Array, b: Array, low: Array, high: Array
-    ) -> tuple[Array, Array]:
-        below, above = (y - low) / (high - low), (high - y) / (high - low)
-        return log_of(special.betainc(a, b, below)), log_of(special.betainc(b, a, above))
+    def _score(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
+        return (a - 1.0) / (y - low) - (b - 1.0) / (high - y)
+
+    def _log_tails(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> LogTails:
+        v = (y - low) / (high - low)
+        one_minus_v = (high - y) / (high - low)
+        return LogTails(
+            lower=log_of(special.betainc(a, b, v)),
+            upper=log_of(special.betainc(b, a, one_minus_v)),
+        )
 
     def _draw(
         self, rng: np.random.Generator, a: Array, b: Array, low: Array, high: Array
     ) -> Array:
         return low + (high - low) * rng.beta(a, b)
 
-    def _moments(self, a: Array, b: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        width, share = high - low, a / (a + b)
-        return low + width * share, width * np.sqrt(share * (b / (a + b)) / (a + b + 1.0))
+    def _moments(self, a: Array, b: Array, low: Array, high: Array) -> Moments:
+        width = high - low
+        share = a / (a + b)
+        mean = low + width * share
+        std = width * np.sqrt(share * (b / (a + b)) / (a + b + 1.0))
+        return Moments(mean, std)
 
     def _crps(self, y: Array, a: Array, b: Array, low: Array, high: Array) -> Array:
+        """Return the CRPS, where width = high − low and B = B(a, b).
+
+        CRPS / width = v (2F_a(v) − 1) − a/(a+b) (2F_{a+1}(v) − 1 + 2B(2a, 2b)/(a B²)).
+        """
         v = (y - low) / (high - low)
-        this, other = (
-            2.0 * special.betainc(a + k, b, np.clip(v, 0.0, 1.0)) - 1.0 for k in (0.0, 1.0)
-        )
-        apart = (
-            2.0 * np.exp(special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)) / a
-        )
-        return np.asarray((high - low) * (v * this - a / (a + b) * (other + apart)))
+        F_a = special.betainc(a, b, np.clip(v, 0.0, 1.0))
+        F_a1 = special.betainc(a + 1.0, b, np.clip(v, 0.0, 1.0))
+        log_ratio = special.betaln(2.0 * a, 2.0 * b) - 2.0 * special.betaln(a, b)
+        spread = 2.0 * np.exp(log_ratio) / a
+        share = a / (a + b)
+        inner = v * (2.0 * F_a - 1.0) - share * ((2.0 * F_a1 - 1.0) + spread)
+        return np.asarray((high - low) * inner)
 
 
 @family
 class Uniform(Beta):
-    """Uniform model on (low(x), high(x)): a Beta of shapes 1 and 1.
+    """Uniform model on (low(x), high(x)).
 
     Its score is 0; the Stein tests see it on the logit scale, where it is that of a
     logistic density.
 
+    Parameters
+    ----------
+    low, high : number, array (n,) or (n, d_y), or function of x
+        The ends of the support, low < high. Coordinates of y are independent.
+
     Examples
     --------
-    >>> Uniform(low=lambda x: x, high=lambda x: x + 2)(np.array([0.0, 0.5])).cdf(np.array([1.0, 1.0]))
+    >>> law = Uniform(low=lambda x: x, high=lambda x: x + 2)(np.array([0.0, 0.5]))
+    >>> law.cdf(np.array([1.0, 1.0]))
     array([0.5 , 0.25])
     """
 
+    # The Beta of shapes 1 and 1; see `Exponential` for the factories.
     a: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
     b: Any = field(default_factory=lambda: 1.0, init=False, repr=False)
 
@@ -624,11 +790,21 @@ class Uniform(Beta):
 
 @family
 class StudentT(Independent):
-    """Student-t model: (y − loc(x)) / scale(x) has a t distribution with df(x) degrees of freedom.
+    """Student-t model: z = (y − loc)/scale has p(z) ∝ (1 + z²/df)^(−(df+1)/2).
+
+    Parameters
+    ----------
+    df : number, array (n,) or (n, d_y), or function of x
+        Degrees of freedom, positive; coordinates of y are independent.
+    loc : as `df`, optional
+        The centre.
+    scale : as `df`, optional
+        Positive; the standard deviation is scale · √(df/(df − 2)) for df > 2.
 
     Examples
     --------
-    >>> StudentT(df=3, loc=lambda x: x, scale=1.0)(np.array([0.0])).score(np.array([1.0]))
+    >>> law = StudentT(df=3, loc=lambda x: x, scale=1.0)(np.array([0.0]))
+    >>> law.score(np.array([1.0]))
     array([[-1.]])
     """
 
@@ -636,49 +812,55 @@ class StudentT(Independent):
     loc: Any = 0.0
     scale: Any = 1.0
 
-    def _density(
-        self, y: Array, df: Array, loc: Array, scale: Array
-    ) -> tuple[Array, Array]:
+    def _log_density(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
         z = (y - loc) / scale
         constant = (
             special.gammaln(0.5 * (df + 1))
             - special.gammaln(0.5 * df)
             - 0.5 * np.log(df * np.pi)
         )
-        log_density = constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df)
-        return log_density, -(df + 1.0) * z / ((df + z * z) * scale)
+        return np.asarray(constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z * z / df))
 
-    def _log_tails(
-        self, y: Array, df: Array, loc: Array, scale: Array
-    ) -> tuple[Array, Array]:
+    def _score(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
         z = (y - loc) / scale
-        return log_of(special.stdtr(df, z)), log_of(special.stdtr(df, -z))
+        return -(df + 1.0) * z / ((df + z * z) * scale)
+
+    def _log_tails(self, y: Array, df: Array, loc: Array, scale: Array) -> LogTails:
+        z = (y - loc) / scale
+        return LogTails(
+            lower=log_of(special.stdtr(df, z)), upper=log_of(special.stdtr(df, -z))
+        )
 
     def _draw(self, rng: np.random.Generator, df: Array, loc: Array, scale: Array) -> Array:
         return loc + scale * rng.standard_t(df)
 
-    def _moments(self, df: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    def _moments(self, df: Array, loc: Array, scale: Array) -> Moments:
         if not (df > 2).all():
             raise UnsupportedModelError("A t distribution has a variance only for df > 2.")
-        return loc, scale * np.sqrt(df / (df - 2.0))
+        return Moments(mean=loc, std=scale * np.sqrt(df / (df - 2.0)))
 
     def location_scale(self) -> tuple[Array, Array]:
         _, loc, scale = self._at(self._size(), self._d_y)
         return np.array(loc), np.array(scale)
 
     def crps(self, y: AnyArray) -> Array:
-        # With df ≤ 1 there is no mean, and the closed form is ∞ − ∞ though the score is
-        # finite.
-        has_mean = bool((self._at(self._size(as_rows(y)), self._d_y)[0] > 1.0).all())
-        return super().crps(y) if has_mean else Law.crps(self, y)
+        df, _, _ = self._at(self._size(as_rows(y)), self._d_y)
+        if (df > 1.0).all():
+            return super().crps(y)
+        # Without a mean the closed form is ∞ − ∞, though the CRPS is finite.
+        return Law.crps(self, y)
 
     def _crps(self, y: Array, df: Array, loc: Array, scale: Array) -> Array:
+        """Return the CRPS, where f and F are the density and the CDF of z.
+
+        CRPS / scale = z (2F(z) − 1) + 2 (f(z) (df + z²) − S) / (df − 1),
+        S = √df B(½, df − ½) / B(½, df/2)².
+        """
         z = (y - loc) / scale
         density = np.exp(self._log_density(z, df, np.zeros(1), np.ones(1)))
-        apart = np.sqrt(df) * np.exp(
-            special.betaln(0.5, df - 0.5) - 2.0 * special.betaln(0.5, 0.5 * df)
-        )
-        tails = 2.0 * (density * (df + z * z) - apart) / (df - 1.0)
+        log_ratio = special.betaln(0.5, df - 0.5) - 2.0 * special.betaln(0.5, 0.5 * df)
+        spread = np.sqrt(df) * np.exp(log_ratio)
+        tails = 2.0 * (density * (df + z * z) - spread) / (df - 1.0)
         return np.asarray(scale * (z * (2.0 * special.stdtr(df, z) - 1.0) + tails))
 
 
@@ -686,29 +868,44 @@ class StudentT(Independent):
 class Laplace(Independent):
     """Laplace model, p(y|x) = exp(−|y − loc(x)| / scale(x)) / (2 scale(x)).
 
+    Parameters
+    ----------
+    loc : number, array (n,) or (n, d_y), or function of x
+        The centre; coordinates of y are independent.
+    scale : as `loc`, optional
+        Positive; the standard deviation is √2 · scale.
+
     Examples
     --------
-    >>> Laplace(loc=lambda x: x, scale=2.0)(np.array([0.0, 3.0])).score(np.array([1.0, 0.0]))[:, 0]
+    >>> law = Laplace(loc=lambda x: x, scale=2.0)(np.array([0.0, 3.0]))
+    >>> law.score(np.array([1.0, 0.0]))[:, 0]
     array([-0.5,  0.5])
     """
 
     loc: Any = 0.0
     scale: Any = 1.0
 
-    def _density(self, y: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
-        return -np.abs(y - loc) / scale - np.log(2.0 * scale), -np.sign(y - loc) / scale
+    def _log_density(self, y: Array, loc: Array, scale: Array) -> Array:
+        return np.asarray(-np.abs(y - loc) / scale - np.log(2.0 * scale))
 
-    def _log_tails(self, y: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    def _score(self, y: Array, loc: Array, scale: Array) -> Array:
+        return np.asarray(-np.sign(y - loc) / scale)
+
+    def _log_tails(self, y: Array, loc: Array, scale: Array) -> LogTails:
         z = (y - loc) / scale
-        small, large = np.log(0.5) - np.abs(z), np.log1p(-0.5 * np.exp(-np.abs(z)))
-        return np.where(z < 0, small, large), np.where(z < 0, large, small)
+        small = np.log(0.5) - np.abs(z)
+        large = np.log1p(-0.5 * np.exp(-np.abs(z)))
+        return LogTails(
+            lower=np.where(z < 0, small, large), upper=np.where(z < 0, large, small)
+        )
 
     def _draw(self, rng: np.random.Generator, loc: Array, scale: Array) -> Array:
         return rng.laplace(loc, scale)
 
-    def _moments(self, loc: Array, scale: Array) -> tuple[Array, Array]:
-        return loc, np.sqrt(2.0) * scale
+    def _moments(self, loc: Array, scale: Array) -> Moments:
+        return Moments(mean=loc, std=np.sqrt(2.0) * scale)
 
     def _crps(self, y: Array, loc: Array, scale: Array) -> Array:
+        """CRPS / scale = |z| + exp(−|z|) − 3/4."""
         z = np.abs(y - loc) / scale
         return np.asarray(scale * (z + np.exp(-z) - 0.75))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -30,19 +30,28 @@ from condgof.laws._law import (
     Model,
     ModelLike,
     as_rows,
-    indexed,
-    one_each,
+    check_per_row,
+    with_index,
 )
 from condgof.laws._line import Bounds, Line, with_support
 from condgof.sample import as_numbers, fresh, is_lazy
 
-#: How often the step of a numerical derivative shrinks, and by what.
-LEVELS, SHRINK = 14, 2.0
+#: Number of steps of a numerical derivative.
+LEVELS = 14
+#: Each step is the one before it divided by this.
+SHRINK = 2.0
+#: The first step, as a share of the standard deviation of y.
+FIRST_STEP = 0.1
+#: The distance between the quartiles of a normal distribution, in standard deviations.
+QUARTILE_DISTANCE = 1.35
+#: Places on the line at which a density that is flat at the data is compared with its
+#: values there: a uniform density is equal at all of them.
+UNIFORM_PLACES = (-5.0, -1.0, 0.0, 1.0, 5.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores(ByRow, Declared):
-    """A law known through an array of scores, one row for each observation; see `from_scores`."""
+    """A law known through an array of scores, (n,) or (n, d_y); see `from_scores`."""
 
     values: AnyArray
     ends: tuple[AnyArray, AnyArray] | None = None
@@ -62,8 +71,11 @@ class FunctionOfRows(AtRows):
     ends: tuple[AnyArray, AnyArray] | None = None
 
     def _called(self, y: AnyArray) -> Any:
-        # Fresh copies: a function that works in place must not move the rows for the next
-        # call.
+        """Return the function at y and x.
+
+        It gets copies: a function that works in place must not change the rows for the next
+        call.
+        """
         return call_density(self.function, fresh(self._checked(y)), fresh(self.x))
 
 
@@ -81,10 +93,15 @@ class NumericalScore(Law):
     tolerance: float = 1e-4
 
     def score(self, y: AnyArray) -> FloatArray:
-        return self.score_and_error(y)[0]
+        scores, _ = self.score_and_error(y)
+        return scores
 
     def score_and_error(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return the scores and an estimate of their absolute errors, (n, d_y) each, or refuse them."""
+        """Return the scores and their estimated absolute errors, (n, d_y), or refuse them.
+
+        A bounded y is moved to the whole line first: there no step can leave the support,
+        and the score near a bound is a few units.
+        """
         y = np.asarray(y)
         check_finite(
             self.log_prob(y),
@@ -92,24 +109,32 @@ class NumericalScore(Law):
             "Is the density 0 at those rows? Check the model.",
         )
         rows = as_rows(y)
-        # On the whole line no step can leave the support, and near a bound the score is a
-        # few units.
-        line = Line.of(self.support, *rows.shape)
-
-        def moved_log_prob(at: FloatArray) -> FloatArray:
-            return self.log_prob(
-                (at if line is None else line.backward(at)).reshape(y.shape)
+        n, d_y = rows.shape
+        line = Line.from_support(self.support, n, d_y)
+        if line is None:
+            scores, errors = differentiate(
+                lambda y_moved: self.log_prob(y_moved.reshape(y.shape)), rows
             )
-
-        scores, errors = differentiate(
-            moved_log_prob, rows if line is None else line.forward(rows)
-        )
+        else:
+            scores, errors = differentiate(
+                lambda u: self.log_prob(line.backward(u).reshape(y.shape)),
+                line.forward(rows),
+            )
         if not scores.any() and not self._is_uniform(y, line):
             refuse_flat("is flat at every row")
-        # The median, because an outlier's score must not excuse errors of the other rows.
+        # The typical size is a median, because the score of an outlier must not excuse
+        # errors of the other rows.
         size = np.abs(scores) + np.median(np.abs(scores), axis=0)
-        if line is not None:
-            size += 1.0  # the size of d log(dy/du)/du, to which they are added
+        if line is None:
+            self._check_errors(errors, size)
+            return scores, errors
+        # On the line, scores are added to d log(dy/du)/du, which is of size 1.
+        self._check_errors(errors, size + 1.0)
+        slope = line.slope(rows)
+        return scores / slope, errors / slope
+
+    def _check_errors(self, errors: FloatArray, size: FloatArray) -> None:
+        """Refuse errors of scores, (n, d_y), that are large compared with their size."""
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = float(np.nanmax(errors / size))
         refuse_rows(
@@ -120,20 +145,16 @@ class NumericalScore(Law):
             " log_prob in double precision.",
             DerivativeError,
         )
-        slope = 1.0 if line is None else line.slope(rows)
-        return scores / slope, errors / slope
 
     def _is_uniform(self, y: AnyArray, line: Line | None) -> bool:
-        """Whether a density that is flat at all observations is so everywhere on its support."""
+        """Whether a density that is flat at all observations is flat on its support."""
         if line is None or not np.isfinite(line.high - line.low).all():
             return False
-        places = (
-            line.backward(np.full(line.low.shape, t)) for t in (-5.0, -1.0, 0.0, 1.0, 5.0)
-        )
-        return all(
-            np.allclose(self.log_prob(at.reshape(y.shape)), self.log_prob(y))
-            for at in places
-        )
+        for u in UNIFORM_PLACES:
+            place = line.backward(np.full(line.low.shape, u)).reshape(y.shape)
+            if not np.allclose(self.log_prob(place), self.log_prob(y)):
+                return False
+        return True
 
 
 def refuse_flat(why: str) -> NoReturn:
@@ -151,10 +172,10 @@ class LogDensity(FunctionOfRows, NumericalScore):
     """A law known through its log-density; see `from_log_prob`."""
 
     tolerance: float = 1e-4
-    normalised = False  # nobody said so
+    normalised = False  # the user need not pass a normalised density
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        return one_each(self._called(y), len(y), "log_prob")
+        return check_per_row(self._called(y), len(y), "log_prob")
 
 
 def from_scores(scores: Any, *, support: object = None) -> Scores:
@@ -172,20 +193,14 @@ def from_scores(scores: Any, *, support: object = None) -> Scores:
     >>> from_scores([-1.0, 2.0]).score(np.array([1.0, 0.0]))
     array([-1.,  2.])
     """
-    if is_lazy(scores):  # a Dask array, which a test lays out beside x and y
+    if is_lazy(scores):  # a Dask array, which a test aligns with x and y
         return Scores(values=scores)
     array = np.array(as_numbers(scores, "An array of scores"))
     if array.ndim not in (1, 2) or not array.size:
         raise ShapeError(f"Scores must have shape (n,) or (n, d_y), got {array.shape}.")
-    array.flags.writeable = False  # it is what the law answers with
-    ends = None if support is None else Bounds.of(support).at(None, len(array))
-    return indexed(Scores(values=array, ends=ends), scores)
-
-
-def _law(
-    kind: Callable[..., Law], function: object, bounds: Bounds | None, x: TableLike, n: int
-) -> Law:
-    return kind(function, x, n, None if bounds is None else bounds.at(x, n))
+    array.flags.writeable = False  # `score` returns the array itself
+    ends = None if support is None else Bounds.from_pair(support).at(None, len(array))
+    return with_index(Scores(values=array, ends=ends), scores)
 
 
 def from_score(function: Callable[..., Any], *, support: object = None) -> Model:
@@ -208,11 +223,22 @@ def from_score(function: Callable[..., Any], *, support: object = None) -> Model
     >>> model(np.array([0.0, 2.0])).score(np.array([1.0, 2.0]))
     array([-1., -0.])
     """
-    bounds = None if support is None else Bounds.of(support)
-    checked = check_callable(function, "from_score")
-    return Model(
-        partial(_law, ScoreFunction, checked, bounds), "ScoreFunction", conditional=False
-    )
+    bounds = None if support is None else Bounds.from_pair(support)
+    check_callable(function, "from_score")
+    law_at_rows = partial(_law_at_rows, ScoreFunction, function, bounds)
+    return Model(law_at_rows, "ScoreFunction", conditional=False)
+
+
+def _law_at_rows(
+    law_class: Callable[..., Law],
+    function: Callable[..., Any],
+    bounds: Bounds | None,
+    x: TableLike | None,
+    n: int,
+) -> Law:
+    """Return the law of a function of y and x at the n rows of x."""
+    ends = None if bounds is None else bounds.at(x, n)
+    return law_class(function=function, x=x, count=n, ends=ends)
 
 
 def from_log_prob(
@@ -243,15 +269,16 @@ def from_log_prob(
 
     Notes
     -----
-    The tests that standardise a single y integrate the density to a CDF, row by row, and compare normal
-    scores. That takes 200 to 500 calls of `function` where it is smooth, each with one y for every row,
-    which may lie far from the data but never outside the support. Where a density cannot be integrated
-    in every row they use its scores, and the result says so.
+    The tests that standardise a single y integrate the density to a CDF, row by row, and
+    compare normal scores. That takes 200 to 500 calls of `function` where it is smooth,
+    each with one y for every row, which may lie far from the data but never outside the
+    support. Where a density cannot be integrated in every row they use its scores, and the
+    result says so.
 
     Examples
     --------
     >>> law = from_log_prob(lambda y, x: -0.5 * (y - x) ** 2)(np.array([0.0, 2.5]))
-    >>> scores, errors = law.score_and_error(np.array([1.0, 2.0]))    # and their estimated errors
+    >>> scores, errors = law.score_and_error(np.array([1.0, 2.0]))
     >>> np.allclose(scores[:, 0], [-1.0, 0.5]), bool(errors.max() < 1e-8)
     (True, True)
     """
@@ -259,148 +286,185 @@ def from_log_prob(
         raise InputError(f"backend must be 'numpy', 'torch' or 'jax', got {backend!r}.")
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
-    checked = check_callable(function, "from_log_prob")
+    check_callable(function, "from_log_prob")
     if isinstance(support, str) and support == "counts":
         from condgof.laws._ratio import FromLogPmf
 
-        model = from_log_prob(function, backend=backend, tolerance=tolerance)
+        log_pmf = from_log_prob(function, backend=backend, tolerance=tolerance)
         return Model(
-            lambda x, n: FromLogPmf(model(x, n)), FromLogPmf.name, conditional=False
+            lambda x, n: FromLogPmf(log_pmf(x, n)), FromLogPmf.name, conditional=False
         )
-    bounds = None if support is None else Bounds.of(support)
+    bounds = None if support is None else Bounds.from_pair(support)
     if backend == "numpy":
-        kind = partial(LogDensity, tolerance=tolerance)
-        return Model(partial(_law, kind, checked, bounds), "LogDensity", conditional=False)
-    model = import_module(f"condgof.laws._{backend}").from_density(checked)
-    return (
-        model
-        if bounds is None
-        else with_support(model, bounds.low.value, bounds.high.value)
-    )
+        law_class = partial(LogDensity, tolerance=tolerance)
+        law_at_rows = partial(_law_at_rows, law_class, function, bounds)
+        return Model(law_at_rows, "LogDensity", conditional=False)
+    model: Model = import_module(f"condgof.laws._{backend}").from_density(function)
+    if bounds is None:
+        return model
+    return with_support(model, bounds.low.value, bounds.high.value)
 
 
-def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+def read_signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature of a function; None for one of C, which may have none."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
         return None
 
 
-def _single(signature: inspect.Signature) -> list[inspect.Parameter]:
+def _single_parameters(signature: inspect.Signature) -> list[inspect.Parameter]:
+    """Return the parameters of a function but for ``*args`` and ``**kwargs``."""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p for p in signature.parameters.values() if p.kind not in variable]
 
 
 def check_callable(function: Any, maker: str) -> Callable[..., Any]:
-    """Refuse what is not a function of y and x, or needs more than these."""
+    """Return a function of y and x, or refuse it: `maker` is the name of the caller."""
     if not callable(function):
         raise InputTypeError(
             f"{maker} takes a function f(y, x), got {type(function).__name__}."
         )
-    signature = signature_of(function)
-    required = (
-        [p.name for p in _single(signature) if p.default is p.empty] if signature else []
-    )
-    if (signature and not signature.parameters) or len(required) > 2:
-        needs = (
-            f"{maker} takes a function f(y, x), and this one needs {len(required)}"
-            " arguments"
-        )
-        raise InputTypeError(
-            f"{needs}. Bind others first, with functools.partial or a lambda."
-        )
+    signature = read_signature(function)
+    if signature is not None:
+        single = _single_parameters(signature)
+        required = [p for p in single if p.default is p.empty]
+        if not signature.parameters or len(required) > 2:
+            raise InputTypeError(
+                f"{maker} takes a function f(y, x), and this one needs {len(required)}"
+                " arguments. Bind others first, with functools.partial or a lambda."
+            )
     return function  # type: ignore[no-any-return]
 
 
-def arguments(
-    function: Callable[..., Any], **given: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return what to call a user's function with, so that x and y cannot be swapped silently.
+class CallArguments(NamedTuple):
+    """The arguments of a call, by position and by name."""
 
-    A parameter named x or y (or X, Y) gets what its name says, others get what is left, in
-    this order; an rng goes to a parameter of that name only. What cannot be called so is a
-    TypeError.
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def match_arguments(function: Callable[..., Any], **values: Any) -> CallArguments:
+    """Return the arguments to call a user's function with, so that x and y are not swapped.
+
+    A parameter named x or y (or X, Y) gets the value of that name, others get the remaining
+    values, in this order; an rng goes to a parameter of that name only. A function that
+    cannot be called so raises TypeError.
     """
-    signature = signature_of(function)
+    signature = read_signature(function)
     if signature is None or "rng" not in signature.parameters:
-        given.pop("rng", None)
+        values.pop("rng", None)
     if signature is None:
-        return tuple(given.values()), {}
-    left = [
-        name for name in given if name not in {p.name.lower() for p in _single(signature)}
-    ]
-    named = OrderedDict[str, Any]()
+        return CallArguments(tuple(values.values()), {})
+    taken_by_name = {p.name.lower() for p in _single_parameters(signature)}
+    remaining = [name for name in values if name not in taken_by_name]
+    bound = OrderedDict[str, Any]()
     for p in signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
-            named[p.name], left = tuple(given[name] for name in left), []
+            bound[p.name] = tuple(values[name] for name in remaining)
+            remaining = []
         elif p.kind is p.VAR_KEYWORD:
-            named[p.name], left = {name: given[name] for name in left}, []
-        elif p.name.lower() in given:
-            named[p.name] = given[p.name.lower()]
-        elif left:  # else it is an option of the function's own
-            named[p.name] = given[left.pop(0)]
-    if left:
-        raise TypeError(f"nothing takes {' and '.join(left)}")
-    call = inspect.BoundArguments(signature, named)
+            bound[p.name] = {name: values[name] for name in remaining}
+            remaining = []
+        elif p.name.lower() in values:
+            bound[p.name] = values[p.name.lower()]
+        elif remaining:  # else the parameter is an option of the function, with a default
+            bound[p.name] = values[remaining.pop(0)]
+    if remaining:
+        raise TypeError(f"nothing takes {' and '.join(remaining)}")
+    call = inspect.BoundArguments(signature, bound)
     signature.bind(*call.args, **call.kwargs)
-    return call.args, call.kwargs
+    return CallArguments(call.args, call.kwargs)
 
 
-def call_density(function: Callable[..., Any], y: TableLike, x: TableLike) -> Any:
-    """Call a user's function of y and x, with y alone where it has a single parameter or x is None."""
-    signature, given = signature_of(function), {"y": y, "x": x}
-    single = _single(signature) if signature else []
-    variable = signature is not None and len(single) < len(signature.parameters)
-    required = sum(p.default is p.empty for p in single)
-    if required <= 1 and not variable and (x is None or len(single) == 1):
-        del given["x"]
+def call_density(function: Callable[..., Any], y: TableLike, x: TableLike | None) -> Any:
+    """Call a user's function of y and x; of y alone where it has no parameter for x."""
+    values = {"y": y, "x": x}
+    if _takes_y_alone(function, has_x=x is not None):
+        del values["x"]
     with users_code(f"The function {getattr(function, '__name__', 'of the model')}"):
-        args, named = arguments(function, **given)
-        return function(*args, **named)
+        args, kwargs = match_arguments(function, **values)
+        return function(*args, **kwargs)
+
+
+def _takes_y_alone(function: Callable[..., Any], *, has_x: bool) -> bool:
+    """Whether a function has a single parameter, or needs no more and there is no x."""
+    signature = read_signature(function)
+    single = [] if signature is None else _single_parameters(signature)
+    is_variable = signature is not None and len(single) < len(signature.parameters)
+    required = [p for p in single if p.default is p.empty]
+    if is_variable or len(required) > 1:
+        return False
+    return not has_x or len(single) == 1
+
+
+class Derivative(NamedTuple):
+    """A gradient and its estimated absolute error, of the same shape."""
+
+    value: FloatArray
+    error: FloatArray
 
 
 def differentiate(
     function: Callable[[FloatArray], FloatArray], y: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Gradient (n, d) at y of a row-wise function (n, d) → (n,), and its estimated absolute error.
+) -> Derivative:
+    """Return the gradient at y (n, d) of a row-wise function (n, d) → (n,), and its error.
 
     Differences are extrapolated to step 0 (Richardson), and each row keeps the entry that
     differs least from its neighbours (Ridders): that difference is the error, infinite
     where nothing was finite.
     """
-    best, best_error = np.zeros(y.shape), np.full(y.shape, np.inf)
-    for c in range(y.shape[1]):
-        # The spread by quartiles: a single outlier must not blow up the steps of all other
-        # rows.
-        low, high = np.quantile(y[:, c], [0.25, 0.75])
-        step = 0.1 * (float(high - low) / 1.35 or float(y[:, c].std()) or 1.0)
-        previous: list[FloatArray] = []
-        for _ in range(LEVELS):
-            up, down = y.copy(), y.copy()
-            up[:, c] += step
-            down[:, c] -= step
-            # What was really added, after rounding, is what the difference is divided by.
-            apart = up[:, c] - down[:, c]
-            with np.errstate(
-                invalid="ignore", over="ignore"
-            ):  # a step may leave the support
-                upper, lower = function(up), function(down)
-                rounding = (
-                    np.finfo(np.float64).eps * (np.abs(upper) + np.abs(lower)) / apart
+    columns = [_partial_derivative(function, y, c) for c in range(y.shape[1])]
+    return Derivative(
+        value=np.column_stack([column.value for column in columns]),
+        error=np.column_stack([column.error for column in columns]),
+    )
+
+
+def _partial_derivative(
+    function: Callable[[FloatArray], FloatArray], y: FloatArray, column: int
+) -> Derivative:
+    """Return the derivative along one column of y, and its error, (n,) each."""
+    best = Derivative(value=np.zeros(len(y)), error=np.full(len(y), np.inf))
+    step = _first_step(y[:, column])
+    #: Extrapolations from the step before, of rising order.
+    coarser: list[FloatArray] = []
+    for _ in range(LEVELS):
+        up = y.copy()
+        down = y.copy()
+        up[:, column] += step
+        down[:, column] -= step
+        # The difference is divided by what the step is after rounding.
+        distance = up[:, column] - down[:, column]
+        with np.errstate(invalid="ignore", over="ignore"):  # a step may leave the support
+            upper = function(up)
+            lower = function(down)
+            eps = np.finfo(np.float64).eps
+            rounding = eps * (np.abs(upper) + np.abs(lower)) / distance
+            finer = [(upper - lower) / distance]
+            for k, previous in enumerate(coarser):
+                factor = SHRINK ** (2 * (k + 1))
+                extrapolated = (factor * finer[k] - previous) / (factor - 1.0)
+                finer.append(extrapolated)
+                error = np.fmax(
+                    np.abs(extrapolated - finer[k]), np.abs(extrapolated - previous)
                 )
-                row = [(upper - lower) / apart]
-                for k, coarser in enumerate(previous):
-                    factor = SHRINK ** (2 * (k + 1))
-                    row.append((factor * row[k] - coarser) / (factor - 1.0))
-                    error = np.fmax(
-                        np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarser)
-                    )
-                    # entries may agree by chance to more digits than they have
-                    error += rounding
-                    better = error < best_error[:, c]
-                    best[better, c], best_error[better, c] = (
-                        row[k + 1][better],
-                        error[better],
-                    )
-            previous, step = row, step / SHRINK
-    return best, best_error
+                # Entries may agree by chance to more digits than they have.
+                error += rounding
+                is_better = error < best.error
+                best.value[is_better] = extrapolated[is_better]
+                best.error[is_better] = error[is_better]
+        coarser = finer
+        step = step / SHRINK
+    return best
+
+
+def _first_step(y: FloatArray) -> float:
+    """Return the first step for a column y (n,).
+
+    Its spread is that of the quartiles: a single outlier must not enlarge the steps of all
+    other rows. A column with equal quartiles has its standard deviation, or 1.
+    """
+    low, high = np.quantile(y, [0.25, 0.75])
+    spread = float(high - low) / QUARTILE_DISTANCE or float(y.std()) or 1.0
+    return FIRST_STEP * spread

@@ -1,4 +1,4 @@
-"""JAX models: NumPyro and FlowJAX distributions, and log-densities, of one row or of many."""
+"""JAX models: NumPyro and FlowJAX distributions, and log-densities, of one row or many."""
 
 from __future__ import annotations
 
@@ -24,16 +24,30 @@ from condgof.laws._distribution import (
     check_rowwise,
     doubles,
     is_discrete,
-    rebuilt,
+    rebuild,
 )
 from condgof.laws._functions import call_density
 from condgof.laws._law import Law, Model
 from condgof.laws._library import comes_from
 
-#: The smallest number of rows that is compiled; on how many it is tried if a function is
-#: one of rows.
-LEAST, TRIED = 16, 3
+#: The smallest number of rows for which a function is compiled.
+MIN_COMPILED_ROWS = 16
+#: Rows on which a function is tried, to know whether it takes one row or many.
+TRIAL_ROWS = 3
+#: Largest difference, absolute or relative, between values row by row and all at once, in
+#: single precision.
+SAME_VALUE = 1e-3
 jax_module = partial(require, "jax", "jax", "A JAX model")
+
+
+@dataclass(eq=False)
+class Cache:
+    """What a model and its copies compute once."""
+
+    #: (y, x, per_row) → scores and log-density, compiled; None before it is first needed.
+    gradient: Callable[..., tuple[Any, Any]] | None = None
+    #: Whether the function takes one row, by the shapes of the rows that it was tried on.
+    takes_one_row: dict[tuple[Any, ...], bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,14 +55,13 @@ class JaxNetwork(Network):
     """A JAX model; see `from_jax`."""
 
     LIBRARY = "JAX"
-    #: Whether `make` or `density` is a function of one row; None: tried.
+    #: Whether `make` or `density` is a function of one row; None where it is to be tried.
     per_row: bool | None = None
-    #: What is made once for a model and its copies, such as compiled functions; never
-    #: pickled.
-    kept: dict[Any, Any] = field(default_factory=dict)
+    #: What a model and its copies have computed; never pickled.
+    cache: Cache = field(default_factory=Cache)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "kept": {}}
+        return {**vars(self), "cache": Cache()}
 
     def native(self, array: AnyArray) -> Any:
         # In the precision that JAX is set to: single, unless the user chose double.
@@ -58,31 +71,29 @@ class JaxNetwork(Network):
     def at(self, x: Any) -> Network:
         if self.make is None or (x is not None and self.per_row is not None):
             return self
-        return replace(self, per_row=x is not None and self._makes_rows(self.make, x))
+        return replace(self, per_row=x is not None and self._makes_one_row(self.make, x))
 
     def law(self, x: TableLike, n: int) -> Law:
-        given, dist = (
-            self.given(x),
-            None,
-        )  # of some objects only the log-density can be mapped over rows
-        if self.make is not None and self.per_row is False:
-            dist = self.make(given)
-        elif (
-            self.make is not None
-            and self.per_row
-            and comes_from(self.make(given[0]), "numpyro")
-        ):
-            with suppress(UnsupportedModelError):  # made anew it has the rows as its batch
-                dist = rebuilt(
-                    jax_module().vmap(self.make)(given), lambda value, by_row: value
-                )
+        dist = None if self.make is None else self._distribution(self.make, self.given(x))
         return TensorLaw(self, None, x, n) if dist is None else self.law_of(dist, x, n)
 
-    def _makes_rows(self, make: Callable[[Any], Any], x: AnyArray) -> bool | None:
+    def _distribution(self, make: Callable[[Any], Any], x: Any) -> Any:
+        """Return the distribution of all rows; None where only densities can be mapped."""
+        if self.per_row is False:
+            return make(x)
+        if self.per_row and comes_from(make(x[0]), "numpyro"):
+            with suppress(UnsupportedModelError):
+                mapped = jax_module().vmap(make)(x)
+                # Built anew of its parameters, the distribution has the rows as its batch.
+                return rebuild(mapped, lambda value, by_row: value)
+        return None
+
+    def _makes_one_row(self, make: Callable[[Any], Any], x: AnyArray) -> bool | None:
         """Whether `make` takes one row; None when only y could tell."""
-        few = x[
-            np.arange(2 + np.prod(x.shape[1:], dtype=int)) % len(x)
-        ]  # as many as nothing else
+        # A number of rows that no dimension of one row has, so that batches cannot be
+        # mistaken for columns.
+        count = 2 + np.prod(x.shape[1:], dtype=int)
+        few = x[np.arange(count) % len(x)]
         try:
             dist = make(self.native(few))
         except Exception:  # whatever a function raises on shapes that it is not made for
@@ -92,40 +103,41 @@ class JaxNetwork(Network):
             return None
         return tuple(dist.batch_shape)[:1] not in ((), (len(few),))
 
-    def takes_rows(self, y: AnyArray, x: Any) -> bool:
-        """Whether the function is that of one row; remembered for y and x of such shapes."""
+    def takes_one_row(self, y: AnyArray, x: Any) -> bool:
+        """Whether the function takes one row; remembered by the shapes of y and x."""
         if self.per_row is not None:
             return self.per_row
-        shapes = min(len(y), TRIED), y.shape[1:], None if x is None else x.shape[1:]
-        if shapes not in self.kept:
-            self.kept[shapes] = self._tried(y, x)
-        return bool(self.kept[shapes])
+        x_shape = None if x is None else x.shape[1:]
+        shapes = (min(len(y), TRIAL_ROWS), y.shape[1:], x_shape)
+        if shapes not in self.cache.takes_one_row:
+            self.cache.takes_one_row[shapes] = self._try_rows(y, x)
+        return self.cache.takes_one_row[shapes]
 
-    def _tried(self, y: AnyArray, x: Any) -> bool:
+    def _try_rows(self, y: AnyArray, x: Any) -> bool:
         """Try the log-density as that of one row, and of all rows at once."""
-        y, x = self.native(y[:TRIED]), None if x is None else self.given(x[:TRIED])
-        values, failed = dict[bool, FloatArray](), Exception()
-        for per_row in (True, False):
-            try:
-                values[per_row] = doubles(self._values(y, x, per_row))
-            except (
-                Exception
-            ) as error:  # whatever a function raises on shapes that it is not made for
-                failed = error
-        if not values:
-            raise failed  # that of all rows at once
+        y = self.native(y[:TRIAL_ROWS])
+        x = None if x is None else self.given(x[:TRIAL_ROWS])
+        by_row = self._try_values(y, x, per_row=True)
+        at_once = self._try_values(y, x, per_row=False)
+        if isinstance(at_once, Exception):
+            if isinstance(by_row, Exception):
+                raise at_once
+            return True
         # Indexing the first row in place of the first column must not go unnoticed.
-        if len(values) == 2 and not np.allclose(
-            values[False], values[True], 1e-3, 1e-3, equal_nan=True
+        if not isinstance(by_row, Exception) and not np.allclose(
+            at_once, by_row, rtol=SAME_VALUE, atol=SAME_VALUE, equal_nan=True
         ):
-            meant = (
-                "Say which is meant: from_jax(f, per_row=True) or False, or wrap it in"
-                " jax.vmap"
-            )
             raise InputError(
-                f"The model takes one row and many, and the two disagree. {meant}."
+                "The model takes one row and many, and the two disagree. Say which is"
+                " meant: from_jax(f, per_row=True) or False, or wrap it in jax.vmap."
             )
-        return False not in values
+        return False
+
+    def _try_values(self, y: Any, x: Any, per_row: bool) -> FloatArray | Exception:
+        try:
+            return doubles(self._values(y, x, per_row))
+        except Exception as error:  # which a function raises on shapes that are not its own
+            return error
 
     def _values(self, y: Any, x: Any, per_row: bool) -> Any:
         """Return the log-density of all rows, (b,), row by row or at once."""
@@ -137,7 +149,7 @@ class JaxNetwork(Network):
         return check_rowwise(self.density(y, x), len(y))
 
     def _single(self, y: Any, x: Any) -> Any:
-        """Return the log-density of one row, (); columns may be the batch of a distribution."""
+        """Return the log-density of one row, (); columns may be a distribution's batch."""
         if self.make is None:
             assert self.density is not None
             return jax_module().numpy.asarray(self.density(y, x)).reshape(())
@@ -146,39 +158,50 @@ class JaxNetwork(Network):
             return dist.log_prob(y).reshape(())
         shape = tuple(dist.batch_shape) + tuple(dist.event_shape)
         if sum(size != 1 for size in shape) > 1 or int(np.prod(shape)) != y.size:
-            got = f"{type(dist).__name__} with batch and event shape {shape} for one row"
-            raise ShapeError(f"The model returned {got}, and y has {y.size} columns.")
-        return dist.log_prob(
-            y.reshape(shape).astype(int if is_discrete(dist) else y.dtype)
-        ).sum()
+            raise ShapeError(
+                f"The model returned {type(dist).__name__} with batch and event shape"
+                f" {shape} for one row, and y has {y.size} columns."
+            )
+        value = y.reshape(shape).astype(int if is_discrete(dist) else y.dtype)
+        return dist.log_prob(value).sum()
 
-    def _both(self, law: TensorLaw, y: AnyArray) -> list[FloatArray]:
-        n, jax = len(y), jax_module()
+    def _score_and_log_prob(
+        self, law: TensorLaw, y: AnyArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the scores (n, d_y) and the log-density (n,), by a compiled function."""
+        n = len(y)
+        if self.cache.gradient is None:
+            jax = jax_module()
+            gradient = jax.grad(self._total, has_aux=True)
+            self.cache.gradient = jax.jit(gradient, static_argnums=2)
+        # Padded to a power of two by repeating the last row, since a function is compiled
+        # anew for each number of rows.
+        size = max(MIN_COMPILED_ROWS, 1 << (n - 1).bit_length())
+        padded = np.minimum(np.arange(size), n - 1)
+        x = None if law.x is None else self.given(law.x[padded])
+        per_row = self.takes_one_row(y, law.x)
+        score, log_prob = self.cache.gradient(self.native(y[padded]), x, per_row)
+        return doubles(score)[:n], doubles(log_prob)[:n]
 
-        def total(y: TableLike, x: TableLike, per_row: bool) -> tuple[Any, Any]:
-            values = self._values(y, x, per_row)
-            return values.sum(), values
-
-        if "compiled" not in self.kept:
-            self.kept["compiled"] = jax.jit(jax.grad(total, has_aux=True), static_argnums=2)
-        # To a power of two, by repeating the last row: every new shape would be compiled
-        # anew.
-        padded = np.minimum(np.arange(max(LEAST, 1 << (n - 1).bit_length())), n - 1)
-        given = None if law.x is None else self.given(law.x[padded])
-        both = self.kept["compiled"](
-            self.native(y[padded]), given, self.takes_rows(y, law.x)
-        )
-        return [doubles(part)[:n] for part in both]
+    def _total(self, y: Any, x: Any, per_row: bool) -> tuple[Any, Any]:
+        """Return the sum of the log-density, to be differentiated, and its values."""
+        values = self._values(y, x, per_row)
+        return values.sum(), values
 
     def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
-        return self._both(law, y)[0]
+        score, _ = self._score_and_log_prob(law, y)
+        return score
 
     def log_prob(self, law: TensorLaw, y: AnyArray) -> FloatArray:
-        return self._both(law, y)[1]
+        _, log_prob = self._score_and_log_prob(law, y)
+        return log_prob
 
     def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
         random = jax_module().random
-        key = random.fold_in(random.key(int(rng.integers(2**31))), int(rng.integers(2**31)))
+        # Two draws, since a key of JAX takes 32 bits.
+        first = int(rng.integers(2**31))
+        second = int(rng.integers(2**31))
+        key = random.fold_in(random.key(first), second)
         return law.dist.sample(key, *shape)
 
 
@@ -200,9 +223,11 @@ def from_jax(
         tested, or one row. A FlowJAX distribution is taken as it is, with x as its
         condition; one of NumPyro is the law of its n rows, or of any number where it has no
         batch.
-    per_row, batch_size : bool or None, int
-        Whether `model` takes one row or all of them, by default both are tried on a few
-        rows; rows evaluated at a time, with which memory grows and results do not change.
+    per_row : bool or None
+        Whether `model` takes one row or all of them; by default both are tried on a few
+        rows.
+    batch_size : int
+        Rows evaluated at a time: memory grows with them, and results do not change.
 
     Examples
     --------
@@ -212,18 +237,18 @@ def from_jax(
     >>> cg.scores(model, x, y)[:, 0]
     array([-1., -0.,  1.])
     """
-    jax_module()
-    network, kind = JaxNetwork(size=batch_size, per_row=per_row), type(model).__name__
+    jax = jax_module()
+    network = JaxNetwork(size=batch_size, per_row=per_row)
     if comes_from(model, "flowjax") and hasattr(model, "cond_shape"):
         return network.model(make=partial(Flow, model), per_row=False)
     if comes_from(model, "numpyro") and hasattr(model, "batch_shape"):
         # NumPy's arrays cannot be indexed by what JAX compiles.
-        model = jax_module().tree.map(jax_module().numpy.asarray, model)
+        model = jax.tree.map(jax.numpy.asarray, model)
         return replace(network, per_row=False).of_rows(model)
     if not callable(model):
-        advice = "A log-density goes to condgof.from_log_prob(f, backend='jax')."
         raise InputTypeError(
-            f"from_jax takes a function x → distribution, got {kind}. {advice}"
+            f"from_jax takes a function x → distribution, got {type(model).__name__}. A"
+            " log-density goes to condgof.from_log_prob(f, backend='jax')."
         )
     return network.model(make=model)
 
@@ -247,7 +272,8 @@ class Flow:
         if shape is not None and (x is None or x.size != len(x) * int(np.prod(shape))):
             got = "none" if x is None else f"{tuple(x.shape)}"
             raise ShapeError(f"The flow is conditional on {shape}, and x is {got}.")
-        self.flow, self.event_shape = flow, tuple(flow.shape)
+        self.flow = flow
+        self.event_shape = tuple(flow.shape)
         self.batch_shape = () if shape is None else (len(x),)
         self.condition = None if shape is None else x.reshape(len(x), *shape)
 
@@ -258,12 +284,14 @@ class Flow:
         return self.flow.sample(key, shape, condition=self.condition)
 
     def normal_scores(self, y: Any) -> Any:
-        """Bring y to where the base distribution is, if that is a standard normal; else None."""
-        # With its parameters in the form in which they are used.
+        """Return y (n, d_y) mapped to the base of the flow; None if that is not N(0, I)."""
+        vmap = jax_module().vmap
+        # FlowJAX keeps constrained parameters (such as positive scales) in another form.
         flow = require("paramax", "jax", "A FlowJAX model").unwrap(self.flow)
         z = y.reshape(len(y), *self.event_shape)
         while hasattr(flow, "bijection"):
-            given = () if flow.bijection.cond_shape is None else (self.condition,)
-            z = jax_module().vmap(flow.bijection.inverse)(z, *given)
+            inverse = vmap(flow.bijection.inverse)
+            conditional = flow.bijection.cond_shape is not None
+            z = inverse(z, self.condition) if conditional else inverse(z)
             flow = flow.base_dist
         return z.reshape(len(y), -1) if type(flow).__name__ == "StandardNormal" else None

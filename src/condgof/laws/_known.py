@@ -1,11 +1,11 @@
-"""Laws of which predictions tell the CDF at some places: quantiles, intervals, histograms, PITs."""
+"""Laws whose predictions tell the CDF at some places: quantiles, intervals, bins, PITs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,35 +14,79 @@ from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
-from condgof.laws._draws import alike, row_uniforms
-from condgof.laws._law import ByRow, as_rows, check_levels, indexed, same_as, tail_scores
+from condgof.laws._draws import common_precision, least_scale, row_uniforms
+from condgof.laws._law import ByRow, as_rows, check_levels, same_as, tail_scores, with_index
 from condgof.sample import RngLike, Seed, as_numbers
+
+# Quantiles that cross in a larger share of the rows than this are in the wrong order, and
+# are refused. Fewer are the crossing of a fitted model, and are sorted.
+MAX_CROSSING_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class Event:
-    """That y is not above a "quantile", or inside an interval ("coverage"): in the first cells."""
+    """A statement about y of known probability: that y is in one of the first cells.
+
+    The laws of this module make the two kinds of statement below, `NotAboveQuantile` and
+    `InsideInterval`.
+
+    Parameters
+    ----------
+    kind : str
+        ``"quantile"`` or ``"coverage"``, the key of this kind of statement in results.
+    level : float
+        The probability of the statement: the level of the quantile, or the coverage.
+    cells : int
+        The statement holds where the code of the cell of y is below this number.
+    """
 
     kind: str
     level: float
     cells: int
 
     def happened(self, codes: IntArray) -> AnyArray:
-        """Tell in which rows it did, (n,), from the cells that were observed."""
+        """Return whether the statement holds for codes of cells, of any shape."""
         return codes < self.cells
+
+
+@dataclass(frozen=True)
+class NotAboveQuantile(Event):
+    """That y is not above its predicted quantile of a level."""
+
+    kind: str = field(default="quantile", init=False)
+
+
+@dataclass(frozen=True)
+class InsideInterval(Event):
+    """That y lies inside its predicted interval of a coverage, ends included."""
+
+    kind: str = field(default="coverage", init=False)
 
 
 @dataclass(frozen=True, eq=False)
 class CellsOfY(ByRow, Discrete):
-    """Cells of y with the same probabilities in every row; no test depends on its `location_scale`."""
+    """Predictions that cut the line into K cells, with the same probabilities in every row.
 
-    #: What residuals are called, and what results say that y was seen as.
-    SEEN: ClassVar[tuple[str, str]]
-    #: From y to its cells, (n,).
+    Where the cells lie differs from row to row. No test depends on its `location_scale`,
+    which is for pictures and subgroups.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (K,)
+        The probabilities of the cells.
+    names : tuple of K str
+        What results call the cells.
+    events : tuple of Event
+        What the law states about y, in increasing level.
+    """
+
+    #: What results call the block of residuals, and this kind of y.
+    BLOCK_NAME: ClassVar[str]
+    #: What y is compared by; results show it as ``details["standardized_by"]``.
+    COMPARED_BY: ClassVar[str]
+    #: ``codes(y)`` returns the codes of the cells of y, from 0 to K − 1, (n,).
     codes: ClassVar[Callable[..., IntArray]]
 
-    #: The probabilities of the cells, (K,), their names, and what the law says of y, a
-    #: statement each.
     shares: FloatArray
     names: tuple[str, ...]
     events: tuple[Event, ...]
@@ -53,63 +97,105 @@ class CellsOfY(ByRow, Discrete):
         return self._columns(as_numbers(y, "y"))[:, 0]
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        p = np.broadcast_to(self.shares, (self.n, len(self.shares)))
-        return Residuals.of_cells(p, self.codes(y))
+        probabilities = np.broadcast_to(self.shares, (self.n, len(self.shares)))
+        return Residuals.from_cells(probabilities, self.codes(y))
 
     def cells(self, by: str) -> Cells:
-        (name, words), count = self.SEEN, len(self.shares)
-        return Cells((Block(name, 0, count, np.arange(float(count))),), words)
+        count = len(self.shares)
+        block = Block(
+            self.BLOCK_NAME, start=0, stop=count, positions=np.arange(float(count))
+        )
+        return Cells((block,), self.COMPARED_BY)
 
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(CellsOfY):
-    """Quantiles of y, (n, K), sorted in each row, and their levels (K,); see `from_quantiles`."""
+    """Quantiles of y; see `from_quantiles`.
+
+    With K levels there are K + 1 cells: up to the first quantile, between neighbours (the
+    upper one included), above the last one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, K)
+        The quantiles, increasing in each row.
+    levels : ndarray of shape (K,)
+        Their levels.
+    seed : int
+        Of the random numbers that choose a cell where several quantiles equal y.
+    ids : ndarray of int, shape (n,)
+        The rows' numbers in the law as it was made, to which these random numbers belong.
+    """
 
     EACH = ("values", "ids")
-    SEEN = "quantiles", "the cell between predicted quantiles that it falls into"
+    BLOCK_NAME = "quantiles"
+    COMPARED_BY = "the cell between predicted quantiles that it falls into"
     name = "The law of quantiles"
 
     values: AnyArray
     levels: FloatArray
-    #: Of the random numbers that break ties, which belong to the rows' own numbers, `ids`
-    #: (n,).
     seed: int
     ids: IntArray
 
     def codes(self, y: AnyArray) -> IntArray:
-        values, y = alike(self.values, self.numbers(y)[:, None])
-        below, upto = (values < y).sum(axis=1), (values <= y).sum(axis=1)
-        tied = np.flatnonzero(upto - below > 1)
-        # Several quantiles equal y (a law with atoms): one of the cells that end there, at
-        # random in proportion to their probabilities.
-        sums, first, last = np.cumsum([0.0, *self.shares]), below[tied], upto[tied] - 1
-        at = sums[first] + (sums[last + 1] - sums[first]) * row_uniforms(
-            self.seed, self.ids[tied]
-        )
-        below[tied] = np.clip(np.searchsorted(sums, at, side="right") - 1, first, last)
-        return np.asarray(below, dtype=np.int64)
+        values, y = common_precision(self.values, self.numbers(y)[:, None])
+        codes = (values < y).sum(axis=1)
+        not_above = (values <= y).sum(axis=1)
+        # Several quantiles equal y where the law has an atom: y belongs to any of the cells
+        # that end there.
+        tied = np.flatnonzero(not_above - codes > 1)
+        codes[tied] = self._choose(tied, first=codes[tied], last=not_above[tied] - 1)
+        return np.asarray(codes, dtype=np.int64)
+
+    def _choose(self, rows: IntArray, first: IntArray, last: IntArray) -> IntArray:
+        """Choose one of the cells `first` to `last` in some rows, with their `shares`.
+
+        All arrays have shape (r,). The choice depends on the seed and on the rows' numbers
+        alone.
+        """
+        cdf = np.cumsum([0.0, *self.shares])
+        uniform = row_uniforms(self.seed, self.ids[rows])
+        at = cdf[first] + (cdf[last + 1] - cdf[first]) * uniform
+        cells = np.searchsorted(cdf, at, side="right") - 1
+        return np.asarray(np.clip(cells, first, last))
 
     def pinball(self, y: AnyArray) -> FloatArray:
         """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
-        away = np.asarray(self.values, dtype=np.float64) - self.numbers(y)[:, None]
-        return np.asarray((((away > 0) - self.levels) * away).mean(axis=1))
+        above_y = np.asarray(self.values, dtype=np.float64) - self.numbers(y)[:, None]
+        return np.asarray((((above_y > 0) - self.levels) * above_y).mean(axis=1))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the middle quantile and the distance of the outer ones in normal units, (n, 1) each."""
+        """Return the quantile nearest to the median, and a standard deviation, (n, 1) each.
+
+        The standard deviation is that of the normal law whose outer quantiles are as far
+        apart.
+        """
         values = np.asarray(self.values, dtype=np.float64)
         middle = int(np.argmin(np.abs(self.levels - 0.5)))
         width = values[:, -1:] - values[:, :1]
-        apart = float(np.ptp(np.asarray(ndtri(self.levels)))) or 1.0
-        least = 1e-9 * (1.0 + np.abs(values).max(axis=1, keepdims=True))
-        return values[:, [middle]], np.maximum(width / apart, least)
+        normal_width = float(np.ptp(np.asarray(ndtri(self.levels)))) or 1.0
+        scale = np.maximum(width / normal_width, least_scale(values))
+        return values[:, [middle]], scale
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals(CellsOfY):
-    """Ends of nested intervals for y, (n, K), the smallest first, and their increasing coverage (K,)."""
+    """Nested prediction intervals for y; see `from_intervals`.
+
+    With K intervals there are K + 1 cells: inside the smallest, inside the next but not
+    inside the one before, …, outside the largest.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n, K)
+        Their ends, the smallest interval first.
+    coverage : ndarray of shape (K,)
+        Their probabilities, increasing.
+    """
 
     EACH = ("low", "high")
-    SEEN = "intervals", "the smallest predicted interval that covers it"
+    BLOCK_NAME = "intervals"
+    COMPARED_BY = "the smallest predicted interval that covers it"
     name = "The law of intervals"
 
     low: AnyArray
@@ -118,30 +204,34 @@ class Intervals(CellsOfY):
 
     def codes(self, y: AnyArray) -> IntArray:
         y = self.numbers(y)[:, None]
-        (low, y_low), (high, y_high) = alike(self.low, y), alike(self.high, y)
-        inside = (low <= y_low) & (y_high <= high)
+        low, y_by_low = common_precision(self.low, y)
+        high, y_by_high = common_precision(self.high, y)
+        inside = (low <= y_by_low) & (y_by_high <= high)
         return np.asarray(len(self.coverage) - inside.sum(axis=1), dtype=np.int64)
 
     def winkler(self, y: AnyArray) -> FloatArray:
-        """Return the mean over intervals of width + 2/(1 − coverage)·(distance of y), (n,)."""
+        """Return the mean over intervals of the score of Winkler (1972), (n,).
+
+        It is width + 2/(1 − coverage)·(distance of y from the interval).
+        """
         y = self.numbers(y)[:, None]
         outside = np.maximum(self.low - y, 0.0) + np.maximum(y - self.high, 0.0)
-        return np.asarray(
-            (self.high - self.low + 2.0 / (1.0 - self.coverage) * outside).mean(axis=1)
-        )
+        penalty = 2.0 / (1.0 - self.coverage) * outside
+        return np.asarray((self.high - self.low + penalty).mean(axis=1))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return middle and half-width of the outermost finite interval, (n, 1) each."""
-        low, high = (
-            np.asarray(end[:, -1:], dtype=np.float64) for end in (self.low, self.high)
-        )
-        low, high = (
-            np.where(np.isfinite(low), low, high),
-            np.where(np.isfinite(high), high, low),
-        )
-        low, high = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
-        least = 1e-9 * (1.0 + np.maximum(np.abs(low), np.abs(high)))
-        return 0.5 * (low + high), np.maximum(0.5 * (high - low), least)
+        """Return middle and half-width of the largest interval, (n, 1) each.
+
+        An infinite end counts as the other end; an interval without ends as 0.
+        """
+        low = np.asarray(self.low[:, -1:], dtype=np.float64)
+        high = np.asarray(self.high[:, -1:], dtype=np.float64)
+        finite_low = np.where(np.isfinite(low), low, high)
+        finite_high = np.where(np.isfinite(high), high, low)
+        low = np.where(np.isfinite(finite_low), finite_low, 0.0)
+        high = np.where(np.isfinite(finite_high), finite_high, 0.0)
+        half_width = np.maximum(0.5 * (high - low), least_scale(np.hstack([low, high])))
+        return 0.5 * (low + high), half_width
 
 
 def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Quantiles:
@@ -171,26 +261,42 @@ def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Qu
     >>> cg.adaptive(cg.from_quantiles(constant, [0.1, 0.5, 0.9]), x, y, rng=1).reject()
     True
     """
-    at, shares = _levels(levels, "levels")
-    array = _table(quantiles, "quantiles", len(at), "levels")
-    falls = np.diff(array, axis=1) < 0
-    often = falls.mean(axis=0)
-    if (often > 0.9).any():  # not crossing, but in the wrong order
-        k = int(np.argmax(often))
-        what = f"The {at[k]:g} quantile is above the {at[k + 1]:g} quantile"
-        refuse_rows(falls[:, k], what, "Are the columns in the order of the levels?")
-    names = [f"q{level:g}" for level in at]
-    inner = (f"{a} to {b}" for a, b in pairwise(names))
-    cells = (f"up to {names[0]}", *inner, f"above {names[-1]}")
-    events = (Event("quantile", q, k) for k, q in enumerate(at.tolist(), 1))
-    held = np.sort(array, axis=1), at, Seed.of(rng).value, np.arange(len(array))
-    law = indexed(Quantiles(shares, cells, tuple(events), *held), quantiles)
-    crossed = int(falls.any(axis=1).sum())
-    note = (
+    at = _check_partition(levels, "levels")
+    array = _read_predictions(quantiles, "quantiles", len(at.levels), "levels")
+    crosses = np.diff(array, axis=1) < 0
+    _refuse_wrong_order(crosses, at.levels)
+    names = [f"q{level:g}" for level in at.levels]
+    between = [f"{lower} to {upper}" for lower, upper in pairwise(names)]
+    events = [
+        NotAboveQuantile(level, cells=k)
+        for k, level in enumerate(at.levels.tolist(), start=1)
+    ]
+    law = Quantiles(
+        shares=at.shares,
+        names=(f"up to {names[0]}", *between, f"above {names[-1]}"),
+        events=tuple(events),
+        values=np.sort(array, axis=1),
+        levels=at.levels,
+        seed=Seed.of(rng).value,
+        ids=np.arange(len(array)),
+    )
+    law = with_index(law, quantiles)
+    crossed = int(crosses.any(axis=1).sum())
+    if not crossed:
+        return law
+    return law.noted(
         f"predicted quantiles cross in {crossed} of {len(array)} rows; they were sorted"
         " there"
     )
-    return law.noted(note) if crossed else law
+
+
+def _refuse_wrong_order(crosses: AnyArray, levels: FloatArray) -> None:
+    """Refuse quantiles of which two neighbours cross, (n, K − 1), in nearly all rows."""
+    share = crosses.mean(axis=0)
+    if (share > MAX_CROSSING_SHARE).any():
+        k = int(np.argmax(share))
+        what = f"The {levels[k]:g} quantile is above the {levels[k + 1]:g} quantile"
+        refuse_rows(crosses[:, k], what, "Are the columns in the order of the levels?")
 
 
 def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> Intervals:
@@ -216,29 +322,46 @@ def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> I
     >>> cg.adaptive(cg.from_intervals(-width, width, 0.9), x, y, rng=1).reject()
     True
     """
-    (share, shares), given = _levels(coverage, "coverage"), (low, high)
-    low = _table(low, "low", len(share), "coverages", finite=False)
-    high = _table(high, "high", len(share), "coverages", finite=False)
-    if low.shape != high.shape:
+    at = _check_partition(coverage, "coverage")
+    count = len(at.levels)
+    lower = _read_predictions(low, "low", count, "coverages", may_be_infinite=True)
+    upper = _read_predictions(high, "high", count, "coverages", may_be_infinite=True)
+    if lower.shape != upper.shape:
         raise ShapeError(
-            f"low has shape {low.shape} and high {high.shape}: they must agree."
+            f"low has shape {lower.shape} and high {upper.shape}: they must agree."
         )
-    refuse_rows(low > high, "low is above high", "Exchange them there.")
-    advice = "Nested intervals go from the smallest to the largest."
-    crossed = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) < 0)
+    refuse_rows(lower > upper, "low is above high", "Exchange them there.")
     refuse_rows(
-        crossed, "an interval of larger coverage does not hold the smaller one", advice
+        (np.diff(lower, axis=1) > 0) | (np.diff(upper, axis=1) < 0),
+        "an interval of larger coverage does not hold the smaller one",
+        "Nested intervals go from the smallest to the largest.",
     )
-    names = [f"{100 * c:g}%" for c in share]
-    between = (f"between {a} and {b}" for a, b in pairwise(names))
-    cells = (f"inside {names[0]}", *between, f"outside {names[-1]}")
-    events = tuple(Event("coverage", c, k) for k, c in enumerate(share.tolist(), 1))
-    return indexed(Intervals(shares, cells, events, low, high, share), *given)
+    names = [f"{100 * level:g}%" for level in at.levels]
+    between = [f"between {inner} and {outer}" for inner, outer in pairwise(names)]
+    events = [
+        InsideInterval(level, cells=k)
+        for k, level in enumerate(at.levels.tolist(), start=1)
+    ]
+    law = Intervals(
+        shares=at.shares,
+        names=(f"inside {names[0]}", *between, f"outside {names[-1]}"),
+        events=tuple(events),
+        low=lower,
+        high=upper,
+        coverage=at.levels,
+    )
+    return with_index(law, low, high)
 
 
 @dataclass(frozen=True, eq=False)
 class Pit(ByRow):
-    """Probability integral transforms u = F(y|x) of the observations; see `from_pit`."""
+    """Probability integral transforms u = F(y|x) of the observations; see `from_pit`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d_y)
+        Between 0 and 1.
+    """
 
     WHY_NOT = "only the CDF at the observations is known"
     name = "The law of PITs"
@@ -272,16 +395,25 @@ def from_pit(u: TableLike) -> Pit:
     if array.ndim not in (1, 2) or not array.size:
         raise ShapeError(f"PITs must have shape (n,) or (n, d_y), got {array.shape}.")
     check_finite(array, "u", "Check the model there.")
-    advice = "Normal scores become PITs by scipy.special.ndtr."
     refuse_rows(
-        (array < 0) | (array > 1), "A PIT lies between 0 and 1, and u does not", advice
+        (array < 0) | (array > 1),
+        "A PIT lies between 0 and 1, and u does not",
+        "Normal scores become PITs by scipy.special.ndtr.",
     )
-    return indexed(Pit(as_rows(array)), u)
+    return with_index(Pit(as_rows(array)), u)
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms(ByRow):
-    """A histogram in each row: a density that is constant between edges; see `from_bins`."""
+    """A histogram in each row: a density that is constant between edges; see `from_bins`.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n, K + 1)
+        The edges of the bins, increasing in each row.
+    probabilities : ndarray of shape (n, K)
+        The probability of each bin.
+    """
 
     EACH = ("edges", "probabilities")
     WHY_NOT = (
@@ -289,70 +421,95 @@ class Histograms(ByRow):
     )
     name = "The law of histograms"
 
-    #: Increasing, (n, K + 1), and the probability of each bin, (n, K).
     edges: FloatArray
     probabilities: FloatArray
 
     @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        held, (low, high) = self.probabilities > 0, (self.edges[:, :-1], self.edges[:, 1:])
-        least = np.where(held, low, np.inf).min(axis=1, keepdims=True)
-        return least, np.where(held, high, -np.inf).max(axis=1, keepdims=True)
+    def _low(self) -> FloatArray:
+        """The lower edge of each bin, (n, K)."""
+        return self.edges[:, :-1]
 
-    def _shares(self, y: AnyArray) -> FloatArray:
+    @property
+    def _high(self) -> FloatArray:
+        """The upper edge of each bin, (n, K)."""
+        return self.edges[:, 1:]
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        possible = self.probabilities > 0
+        least = np.where(possible, self._low, np.inf).min(axis=1, keepdims=True)
+        most = np.where(possible, self._high, -np.inf).max(axis=1, keepdims=True)
+        return least, most
+
+    def _shares_below(self, y: AnyArray) -> FloatArray:
         """Return which share of each bin lies below y, (n, K)."""
-        above = self._columns(y) - self.edges[:, :-1]
-        return np.asarray(np.clip(above / np.diff(self.edges, axis=1), 0.0, 1.0))
+        distance = self._columns(y) - self._low
+        return np.asarray(np.clip(distance / np.diff(self.edges, axis=1), 0.0, 1.0))
 
     def cdf(self, y: AnyArray) -> FloatArray:
-        return np.asarray((self.probabilities * self._shares(y)).sum(axis=1).clip(max=1.0))
+        below = self.probabilities * self._shares_below(y)
+        return np.asarray(below.sum(axis=1).clip(max=1.0))
 
     def sf(self, y: AnyArray) -> FloatArray:
-        return np.asarray(
-            (self.probabilities * (1.0 - self._shares(y))).sum(axis=1).clip(max=1.0)
-        )
+        above = self.probabilities * (1.0 - self._shares_below(y))
+        return np.asarray(above.sum(axis=1).clip(max=1.0))
 
     def log_prob(self, y: AnyArray) -> FloatArray:
-        y, (low, high) = self._columns(y), (self.edges[:, :-1], self.edges[:, 1:])
-        inside = (low <= y) & ((y < high) | ((y == high) & (high == self.edges[:, -1:])))
+        y = self._columns(y)
+        # An edge belongs to the bin above it, the last one to the bin below.
+        at_the_end = (y == self._high) & (self._high == self.edges[:, -1:])
+        inside = (self._low <= y) & ((y < self._high) | at_the_end)
+        densities = self.probabilities / (self._high - self._low)
         with np.errstate(divide="ignore"):
-            return np.asarray(
-                np.log((self.probabilities / (high - low)).sum(axis=1, where=inside))
-            )
+            return np.asarray(np.log(densities.sum(axis=1, where=inside)))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        y, edges = self._columns(y), self.edges
-        sums = np.hstack([np.zeros((self.n, 1)), np.cumsum(self.probabilities, axis=1)])
-        here = self.cdf(y)[:, None]
-        # F is linear between edges: the integral of its square is a sum, on either side of
-        # y.
-        below = np.minimum(edges, y), np.where(edges < y, sums, here)
-        above = np.maximum(edges, y), 1.0 - np.where(edges > y, sums, here)
-        parts = (
-            np.diff(e) * (f[:, 1:] ** 2 + f[:, 1:] * f[:, :-1] + f[:, :-1] ** 2) / 3.0
-            for e, f in (below, above)
+        y = self._columns(y)
+        edges = self.edges
+        cumulated = np.cumsum(self.probabilities, axis=1)
+        cdf = np.hstack([np.zeros((self.n, 1)), cumulated])
+        cdf_at_y = self.cdf(y)[:, None]
+        # ∫ F² below y and ∫ (1 − F)² above it; edges on the other side of y are moved to y.
+        below = _integral_of_square(
+            np.minimum(edges, y), np.where(edges < y, cdf, cdf_at_y)
+        )
+        above = _integral_of_square(
+            np.maximum(edges, y), 1.0 - np.where(edges > y, cdf, cdf_at_y)
         )
         outside = np.maximum(edges[:, :1] - y, 0.0) + np.maximum(y - edges[:, -1:], 0.0)
-        return np.asarray(sum(part.sum(axis=1) for part in parts) + outside[:, 0])
+        return np.asarray(below + above + outside[:, 0])
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        sums = np.cumsum(self.probabilities, axis=1)[:, :-1]
-        code = (rng.random((self.n, 1)) >= sums).sum(axis=1, keepdims=True)
-        low, high = (np.take_along_axis(self.edges, code + k, axis=1) for k in (0, 1))
+        # Without the last sum, which rounding may leave below 1.
+        cdf = np.cumsum(self.probabilities, axis=1)[:, :-1]
+        bins = (rng.random((self.n, 1)) >= cdf).sum(axis=1, keepdims=True)
+        low = np.take_along_axis(self.edges, bins, axis=1)
+        high = np.take_along_axis(self.edges, bins + 1, axis=1)
         return np.asarray(low + (high - low) * rng.random((self.n, 1)))
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        middle, width = (
-            0.5 * (self.edges[:, 1:] + self.edges[:, :-1]),
-            np.diff(self.edges, axis=1),
-        )
+        middle = 0.5 * (self._high + self._low)
+        width = np.diff(self.edges, axis=1)
         mean = (self.probabilities * middle).sum(axis=1, keepdims=True)
         square = np.square(middle - mean) + np.square(width) / 12.0
-        return mean, np.sqrt((self.probabilities * square).sum(axis=1, keepdims=True))
+        variance = (self.probabilities * square).sum(axis=1, keepdims=True)
+        return mean, np.sqrt(variance)
+
+
+def _integral_of_square(t: FloatArray, f: FloatArray) -> FloatArray:
+    """Return ∫ f(t)² dt, (n,), of functions that are linear between nodes t with values f.
+
+    Both have shape (n, m), t increasing. Between two nodes the integral is
+    (t₁ − t₀)·(f₁² + f₁f₀ + f₀²)/3.
+    """
+    left = f[:, :-1]
+    right = f[:, 1:]
+    pieces = np.diff(t) * (right**2 + right * left + left**2) / 3.0
+    return np.asarray(pieces.sum(axis=1))
 
 
 def from_bins(edges: Any, probabilities: Any) -> Histograms:
-    """Law from histograms: probabilities of bins, with a density that is constant inside each.
+    """Law from histograms: probabilities of bins, and a constant density inside each bin.
 
     Its CDF is linear between edges. It has no score: the tests see its normal scores.
 
@@ -376,7 +533,8 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
         raise ShapeError(
             f"probabilities must have shape (n, K), one row an observation, got {p.shape}."
         )
-    n, count = len(p), p.shape[1] + 1
+    n = len(p)
+    count = p.shape[1] + 1
     if at.shape not in ((1, count), (n, count)):
         shapes = f"({count},) or ({n}, {count})"
         raise ShapeError(
@@ -388,31 +546,44 @@ def from_bins(edges: Any, probabilities: Any) -> Histograms:
         "A density becomes probabilities when it is multiplied by the widths of the bins."
     )
     p = normalised(check_probabilities(p, "The histogram", advice))
-    return Histograms(np.broadcast_to(at, (n, count)), p)
+    return Histograms(edges=np.broadcast_to(at, (n, count)), probabilities=p)
 
 
-def _levels(given: object, what: str) -> tuple[FloatArray, FloatArray]:
-    """Check increasing levels, (K,), and return the probabilities of the cells between them as well."""
-    levels = check_levels(given, what)
-    if (np.diff(levels) <= 0).any():
+class Partition(NamedTuple):
+    """Increasing levels (K,), and the probabilities of the cells between them, (K + 1,)."""
+
+    levels: FloatArray
+    shares: FloatArray
+
+
+def _check_partition(levels: object, what: str) -> Partition:
+    """Check that a user's levels, which messages call `what`, increase between 0 and 1."""
+    array = check_levels(levels, what)
+    if (np.diff(array) <= 0).any():
         raise InputError(
-            f"{what} must increase, got {given!r}. Sort, and the columns with it."
+            f"{what} must increase, got {levels!r}. Sort, and the columns with it."
         )
-    return levels, np.diff(levels, prepend=0.0, append=1.0)
+    return Partition(array, shares=np.diff(array, prepend=0.0, append=1.0))
 
 
-def _table(
-    values: object, what: str, count: int, counted: str, *, finite: bool = True
+def _read_predictions(
+    values: object, what: str, count: int, counted: str, *, may_be_infinite: bool = False
 ) -> FloatArray:
-    """Read predictions with one row an observation and as many columns as there are levels."""
+    """Read predictions with one row an observation, (n, count).
+
+    Messages call them `what`, and say that there is a column for each of the `counted`.
+    """
     array = as_rows(as_numbers(values, what).astype(np.float64))
     if array.shape[1:] != (count,) or not len(array):
         wanted = (
             f"(n, {count}), one row an observation and a column for each of the {counted}"
         )
         raise ShapeError(f"{what} must have shape {wanted}, got {array.shape}.")
-    bad, held = (
-        (~np.isfinite(array), "NaN or infinite") if finite else (np.isnan(array), "NaN")
-    )
-    refuse_rows(bad, f"{what} has {held} values", "Check the model there.", NonFiniteError)
+    if may_be_infinite:
+        bad = np.isnan(array)
+        problem = f"{what} has NaN values"
+    else:
+        bad = ~np.isfinite(array)
+        problem = f"{what} has NaN or infinite values"
+    refuse_rows(bad, problem, "Check the model there.", NonFiniteError)
     return array

@@ -1,7 +1,15 @@
-"""The law of y at some rows, which takes no x, and the model: a function from x to such a law.
+"""A law, the predictive distribution of y at n given rows, and a model, a function x → law.
 
-Every law is also the model that says the same whatever x is, as long as there are as many
-rows.
+`Law` is the base class of every predictive distribution. Its methods are *abilities*: a law
+has those that it overrides, says so by `can("cdf")`, and answers a call of any other with
+an `UnsupportedModelError`. A law takes no x: it is bound to its rows, and `take(rows)` is
+the law of some of them. Every law is also the model that predicts the same whatever x is,
+as long as there are as many rows.
+
+The other classes share what several laws have in common: `Around` (another law, but for
+some methods), `Declared` (a support that the user states), `AtRows` (rows of x are kept),
+`ByRow` (arrays with one row an observation), `Joined` and `Batched` (laws of some rows
+each, put together).
 """
 
 from __future__ import annotations
@@ -14,7 +22,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import isfunction
 from operator import attrgetter
-from typing import Any, ClassVar, NoReturn, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
@@ -31,46 +49,89 @@ from condgof.errors import (
 )
 from condgof.sample import as_numbers, fresh, take_rows
 
-#: What each test asks of a law: one of these.
-NEEDS = {
-    **dict.fromkeys(
-        ("adaptive", "kcsd", "fscd", "ksd"), ("score", "cdf", "normal_scores", "residuals")
-    ),
+if TYPE_CHECKING:
+    from condgof.laws._discrete import Residuals
+
+#: Abilities of which the Stein tests need one: a score, or what takes its place.
+STEIN_ABILITIES = ("score", "cdf", "normal_scores", "residuals")
+#: For each test, the abilities of which it needs one.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "adaptive": STEIN_ABILITIES,
+    "kcsd": STEIN_ABILITIES,
+    "fscd": STEIN_ABILITIES,
+    "ksd": STEIN_ABILITIES,
     "fssd": ("score",),
     "mmd": ("sample",),
     "zheng": ("cdf",),
 }
-#: The smallest tail that a double can hold, and what an sf that is 1 − cdf resolves.
-TINY, RESOLVED = float(np.finfo(np.float64).tiny), 2.0**-54
-#: How far beyond [0, 1] rounding may put a CDF; single precision is welcome.
+#: The smallest tail probability that a double can hold with all its digits.
+TINY = float(np.finfo(np.float64).tiny)
+#: Half the distance from 1 to the double below it: the smallest upper tail that is left of
+#: 1 − cdf when the CDF rounds to 1.
+RESOLVED = 2.0**-54
+#: How far beyond [0, 1] rounding may put a CDF; wide enough for single precision.
 CDF_ROUNDING = 1e-6
+#: Ends of an infinite support, where a law can still be evaluated.
+FARTHEST = 1e300
+#: How often a step outwards is doubled until an interval holds a quantile.
+DOUBLINGS = 60
+#: How often that interval is halved at most; 60 doublings and 53 binary digits need 113.
+HALVINGS = 120
 
 L = TypeVar("L", bound="Law")
+T = TypeVar("T")
+
+#: Rows of a law: their numbers, or a slice of them.
+Rows: TypeAlias = IntArray | slice
 
 
 def same_as(path: str) -> Any:
-    """Return a property of a law that is one, or a method, of what it holds, such as "base.name"."""
+    """Return a property that delegates to an attribute, such as ``"law.name"``."""
     return property(attrgetter(path))
 
 
-def taken(law: L, rows: IntArray, **fields: Any) -> L:
-    """Return the law of some rows, a dataclass: these fields, its `ends` there, and the same `of_x`."""
-    if ends := getattr(law, "ends", None):
-        fields["ends"] = tuple(
-            end[rows] if np.ndim(end) and len(end) > 1 else end for end in ends
-        )
-    made = replace(law, **fields)  # type: ignore[type-var]
+def replace_rows(law: L, rows: IntArray, **fields: Any) -> L:
+    """Return a law that is a dataclass, with other `fields`, for some of its rows.
+
+    What is declared beside the fields goes with it: the ends of the support, taken at
+    `rows` where they differ by row, and `of_x`.
+    """
+    ends = getattr(law, "ends", None)
+    if ends:
+        fields["ends"] = tuple(_take_end(end, rows) for end in ends)
+    part = replace(law, **fields)  # type: ignore[type-var]
     if "of_x" in vars(law):
-        object.__setattr__(made, "of_x", law.of_x)
-    return made
+        object.__setattr__(part, "of_x", law.of_x)
+    return part
+
+
+def _take_end(end: AnyArray, rows: IntArray) -> AnyArray:
+    """Return an end of the support at some rows; one that holds for all rows stays."""
+    differs_by_row = np.ndim(end) > 0 and len(end) > 1
+    return end[rows] if differs_by_row else end
 
 
 class Law:
-    """What a model says of y at n rows: a subset of density, score, CDF, draws and moments.
+    """The predictive distribution of y at n rows: what a model predicts there.
 
-    Subclasses have `rows` and `take`, and override what else they have; the rest raises
-    `UnsupportedModelError`, which says which tests can take the law. y has shape (n,) or
-    (n, d_y).
+    A subclass must have `rows`, their number, and ``take(rows)``, the law of some of them.
+    Whatever else it overrides is an *ability*:
+
+    ====================================  ============================================
+    `score`, `score_and_error`            the gradient of the log-density, ∇_y log p(y|x)
+    `log_prob`                            the log-density, or log-probability
+    `cdf`, `sf`, `cdf_grid`, `quantile`   the distribution function of a single y
+    `normal_scores`, `marginals`          y as a standard normal variable
+    `crps`                                the continuous ranked probability score
+    `sample`                              one draw of y for each row
+    `mean_std`, `location_scale`          moments, or another location and scale
+    `residuals`                           a discrete y, compared with its probabilities
+    ====================================  ============================================
+
+    ``law.can("cdf")`` is whether the law has an ability. Calling what it does not have
+    raises `UnsupportedModelError`, with the tests that can take the law. y has shape (n,)
+    or (n, d_y). One ability is enough for a test, and some follow from others: `sf`,
+    `crps`, `quantile`, `cdf_grid` and `normal_scores` from `cdf`.
 
     Examples
     --------
@@ -87,192 +148,44 @@ class Law:
     ...         return 1 / (1 + np.exp(self.centre - y))
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=200)
-    >>> cg.adaptive(cg.models.Model(Logistic), x, x + rng.logistic(size=200), rng=1).reject()
+    >>> y = x + rng.logistic(size=200)
+    >>> cg.adaptive(cg.models.Model(Logistic), x, y, rng=1).reject()
     False
+    >>> law = Logistic(x)
+    >>> law.can("cdf"), law.can("score")
+    (True, False)
     """
 
-    #: What a message adds when the law lacks what a test needs.
+    #: Why the law lacks an ability; error messages add it in parentheses.
     WHY_NOT: ClassVar[str] = ""
-    #: Whether y is held against cells of probability, by `residuals`, in place of a
-    #: `score`.
+    #: Whether y is discrete: tests then compare `residuals`, in place of a `score`.
     discrete: bool = False
-    #: Whether what it predicts is a function of x alone. Draws are not, nor are fits to
-    #: other rows of the same sample: where they happen to be high, y ranks low among them,
-    #: which is no misfit.
+    #: Whether the prediction is a function of x alone. Draws are not, and neither are fits
+    #: to other rows of the same sample: y ranks low in a row where they happen to be high,
+    #: and that is no misfit.
     of_x: bool = True
-    #: What a reader of a result should know, a sentence each.
+    #: What a reader of a result should know of the law, a sentence each.
     notes: tuple[str, ...] = ()
     #: Whether densities and probabilities are known to sum to 1.
     normalised: bool = True
-    #: The index of the pandas objects that it was made of.
+    #: The index of the pandas objects that the law was constructed from, or None.
     index: Any = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Guard the methods of a law of one's own: what they raise becomes one error that names them."""
-        super().__init_subclass__(**options)
-        if cls.__module__.partition(".")[0] != "condgof":
-            for name, method in list(vars(cls).items()):
-                if isfunction(method) and not name.startswith("_"):
-                    setattr(cls, name, users_code(f"{cls.__name__}.{name}")(method))
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Guard the methods of a user's law: errors are raised anew with their names."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] == "condgof":
+            return
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, users_code(f"{cls.__name__}.{name}")(method))
+
+    # ---- Rows: what every law has.
 
     @property
     def rows(self) -> int | None:
-        """Number of rows; None where any number will do, or x is still to be given."""
+        """Number of rows; None where any number fits, or x is still to be passed."""
         raise NotImplementedError
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return type(self).__name__
-
-    def take(self, rows: IntArray) -> Law:
-        """Return the law of some rows."""
-        why = "has no take(rows), the law of some of its rows. Write it."
-        raise UnsupportedModelError(f"{self.name} {why}")
-
-    def __call__(self, x: Any = None, n: int | None = None) -> Law:
-        """Return the law itself, once x has as many rows."""
-        n = row_count(x, n if n is not None or x is not None else self.rows)
-        check_bound(
-            self.rows, n, "predictions (means and deviations, scores, probabilities, draws)"
-        )
-        return self
-
-    def facing(self, y: AnyArray) -> Law:
-        """Return the law, told which y it will be asked about.
-
-        One with a density of a single y and no CDF then offers normal scores if the density
-        can be integrated to one (`condgof.laws._quadrature`). Any other is returned as it
-        is.
-        """
-        if (
-            self.discrete
-            or self.can("normal_scores")
-            or self.can("cdf")
-            or not self.can("log_prob")
-        ):
-            return self
-        from condgof.laws._quadrature import Integrated
-
-        y = np.asarray(y)
-        return Integrated(self, y) if y.shape[1:] in ((), (1,)) else self
-
-    def noted(self, *notes: str) -> Self:
-        """Return the same law with more notes for the reader of a result."""
-        same = copy.copy(self)
-        object.__setattr__(same, "notes", (*self.notes, *notes))
-        return same
-
-    def score(self, y: AnyArray) -> AnyArray:
-        """Return ∇_y log p(y|x), (n, d_y) or (n,)."""
-        self.lacks("score")
-
-    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        """Return the scores and, where they are approximate, their estimated absolute errors."""
-        return self.score(y), None
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        """Return log p(y|x), (n,)."""
-        self.lacks("log_prob")
-
-    def cdf(self, y: AnyArray) -> FloatArray:
-        """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
-        self.lacks("cdf")
-
-    def sf(self, y: AnyArray) -> FloatArray:
-        """Return P(Y > y | x) for d_y = 1, (n,); override it where 1 − cdf loses the upper tail."""
-        return np.asarray(1.0 - self.cdf(y))
-
-    def crps(self, y: AnyArray) -> FloatArray:
-        """Return the CRPS ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,), to 1e-8 of the law's scale."""
-        from condgof.laws._scores import integrated
-
-        return integrated(self, as_rows(y))
-
-    def normal_scores(self, y: AnyArray) -> FloatArray:
-        """Return u = Φ⁻¹(F(y|x)), (n, d_y): standard normal and independent of x under the law.
-
-        With d_y > 1 F is the CDF of a coordinate given x *and the coordinates before it*
-        (Rosenblatt's sequence). Here it comes from `cdf` and `sf`, or from a density that
-        is integrated (`facing`).
-        """
-        y = np.asarray(y)
-        self._columns(y)
-        law = self if self.can("cdf") or self.can("sf") else self.facing(y)
-        if law is not self:
-            return law.normal_scores(y)
-        lower = checked_cdf(self.cdf(y), len(y)) if self.can("cdf") else None
-        upper = checked_cdf(self.sf(y), len(y), "sf")
-        least = TINY if self.can("sf") else RESOLVED
-        return tail_scores(1.0 - upper if lower is None else lower, upper, least)[:, None]
-
-    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return u_k = Φ⁻¹(F_k(y_k|x)) of the marginal CDFs, du_k/dy_k and ∂ log f_k, (n, d_y) each."""
-        self.lacks("marginals")
-
-    def cdf_grid(self, values: AnyArray) -> FloatArray:
-        """Return P(Y ≤ v | x) at m values, (n, m); `cdf` gets them as they are, (m,) or (m, 1)."""
-        law = self.take(np.repeat(np.arange(self.n), len(values)))
-        tiled = np.tile(values, (self.n, *(1 for _ in values.shape[1:])))
-        return one_each(law.cdf(tiled), len(tiled), "cdf").reshape(self.n, len(values))
-
-    def quantile(self, levels: object) -> FloatArray:
-        """Return the quantiles of y at m levels for d_y = 1, (n, m), here by halving an interval."""
-        wanted = np.tile(check_levels(levels), (self.n, 1))
-        return inverted(self, lambda law, y: law.cdf(y), wanted)
-
-    @property
-    def support(self) -> tuple[AnyArray, AnyArray]:
-        """The open interval of y: ends that broadcast to (n, d_y), ∓∞ where there is no bound."""
-        return np.array(-math.inf), np.array(math.inf)
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        """Draw one y for each row, (n, d_y)."""
-        self.lacks("sample")
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of y given x, (n, d_y) each."""
-        self.lacks("mean_std")
-
-    def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return where y lies, (n, d_y), and how wide: that, or Cholesky factors (n, d_y, d_y)."""
-        return self.mean_std()
-
-    def residuals(self, y: AnyArray, by: str) -> Any:
-        """Return a discrete y as kernels compare it, with its residuals, of mean 0 given x."""
-        self.lacks("residuals")
-
-    def can(self, ability: str) -> bool:
-        """Whether the law has an ability, such as ``"score"`` or ``"cdf"``."""
-        return getattr(type(self), ability) is not getattr(Law, ability)
-
-    def lacks(self, ability: str) -> NoReturn:
-        """Refuse what the law cannot do, and say what it can."""
-        tests = sorted(test for test, needs in NEEDS.items() if any(map(self.can, needs)))
-        able = (
-            f"Tests that can take it: {', '.join(tests)}."
-            if tests
-            else "No test can take it."
-        )
-        why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
-        raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {able}")
-
-    def _checked(self, y: AnyArray) -> AnyArray:
-        """Refuse a y of another number of rows."""
-        y = np.asarray(y)
-        if len(y) != self.n:
-            raise ShapeError(
-                f"y has {len(y)} rows, and the law of {self.name} has {self.n}."
-            )
-        return y
-
-    def _columns(self, y: AnyArray, d_y: int = 1) -> FloatArray:
-        """Return y as (n, d_y), which it must have."""
-        y = as_rows(y)
-        if y.shape[1] != d_y:
-            told = f"{self.name} says this for d_y = {d_y} only"
-            raise UnsupportedModelError(f"{told}, and here d_y = {y.shape[1]}.")
-        return y if self.rows is None else self._checked(y)
 
     @property
     def n(self) -> int:
@@ -283,24 +196,221 @@ class Law:
             )
         return self.rows
 
+    @property
+    def name(self) -> str:
+        """The name of the law in messages."""
+        return type(self).__name__
+
+    def take(self, rows: IntArray) -> Law:
+        """Return the law of some rows."""
+        raise UnsupportedModelError(
+            f"{self.name} has no take(rows), the law of some of its rows. Write it."
+        )
+
+    def __call__(self, x: TableLike | None = None, n: int | None = None) -> Law:
+        """Return the law itself, after a check that x has as many rows."""
+        if x is None and n is None:
+            n = self.rows
+        n = row_count(x, n)
+        check_bound(
+            self.rows, n, "predictions (means and deviations, scores, probabilities, draws)"
+        )
+        return self
+
+    def facing(self, y: AnyArray) -> Law:
+        """Return the law prepared for the observations y, (n,) or (n, d_y).
+
+        A law of a single y that has a density and no CDF then offers normal scores as well,
+        if the density can be integrated in every row (`condgof.laws._quadrature`). Any
+        other law is returned as it is.
+        """
+        has_normal_scores = self.can("normal_scores") or self.can("cdf")
+        if self.discrete or has_normal_scores or not self.can("log_prob"):
+            return self
+        from condgof.laws._quadrature import Integrated
+
+        y = np.asarray(y)
+        is_single = y.shape[1:] in ((), (1,))
+        return Integrated(self, y) if is_single else self
+
+    def noted(self, *notes: str) -> Self:
+        """Return the same law with more notes for the reader of a result."""
+        same = copy.copy(self)
+        object.__setattr__(same, "notes", (*self.notes, *notes))
+        return same
+
+    # ---- Which abilities a law has.
+
+    def can(self, ability: str) -> bool:
+        """Whether the law has an ability, such as ``"score"`` or ``"cdf"``."""
+        return getattr(type(self), ability) is not getattr(Law, ability)
+
+    def lacks(self, ability: str) -> NoReturn:
+        """Raise the error for a missing ability, with the tests that can take the law."""
+        tests = sorted(
+            test for test, abilities in NEEDS.items() if any(map(self.can, abilities))
+        )
+        advice = "No test can take it."
+        if tests:
+            advice = f"Tests that can take it: {', '.join(tests)}."
+        why = f" ({self.WHY_NOT})" if self.WHY_NOT else ""
+        raise UnsupportedModelError(f"{self.name} has no {ability}{why}. {advice}")
+
+    # ---- Abilities: density and score.
+
+    def score(self, y: AnyArray) -> AnyArray:
+        """Return the Stein score ∇_y log p(y|x), (n, d_y) or (n,)."""
+        self.lacks("score")
+
+    def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        """Return the scores, and their estimated absolute errors if they are numerical."""
+        return self.score(y), None
+
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        """Return log p(y|x), (n,)."""
+        self.lacks("log_prob")
+
+    @property
+    def support(self) -> tuple[AnyArray, AnyArray]:
+        """The open interval of y: ends that broadcast to (n, d_y), ∓∞ without a bound."""
+        return np.array(-math.inf), np.array(math.inf)
+
+    # ---- Abilities: distribution function of a single y.
+
+    def cdf(self, y: AnyArray) -> FloatArray:
+        """Return P(Y ≤ y | x) for d_y = 1, (n,)."""
+        self.lacks("cdf")
+
+    def sf(self, y: AnyArray) -> FloatArray:
+        """Return P(Y > y | x) for d_y = 1, (n,).
+
+        Override it where 1 − cdf loses the digits of the upper tail.
+        """
+        return np.asarray(1.0 - self.cdf(y))
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        """Return P(Y ≤ v | x) of every row at m values v, (m,) or (m, 1): (n, m)."""
+        m = len(values)
+        each_row = self.take(np.repeat(np.arange(self.n), m))
+        column_shape = values.shape[1:]
+        tiled = np.tile(values, (self.n, *(1 for _ in column_shape)))
+        return check_per_row(each_row.cdf(tiled), len(tiled), "cdf").reshape(self.n, m)
+
+    def quantile(self, levels: object) -> FloatArray:
+        """Return quantiles of y at m levels for d_y = 1, (n, m): the CDF is bisected."""
+        targets = np.tile(check_levels(levels), (self.n, 1))
+        return invert(self, lambda law, y: law.cdf(y), targets)
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        """Return the CRPS ∫ (F(t|x) − 1{y ≤ t})² dt for d_y = 1, (n,).
+
+        The default integrates `cdf`, to 1e-8 of the scale of the law.
+        """
+        from condgof.laws._scores import integrate_crps
+
+        return integrate_crps(self, as_rows(y))
+
+    # ---- Abilities: y as a standard normal variable.
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        """Return u = Φ⁻¹(F(y|x)), (n, d_y).
+
+        Under the law, u is standard normal and independent of x. With d_y > 1, F is the CDF
+        of a coordinate given x *and the coordinates before it* (Rosenblatt's sequence). The
+        default computes u from `cdf` and `sf`, or from a density that is integrated
+        (`facing`).
+        """
+        y = np.asarray(y)
+        self._columns(y)
+        has_cdf = self.can("cdf")
+        has_sf = self.can("sf")
+        if not has_cdf and not has_sf:
+            prepared = self.facing(y)
+            if prepared is not self:
+                return prepared.normal_scores(y)
+        lower = check_cdf(self.cdf(y), len(y)) if has_cdf else None
+        upper = check_cdf(self.sf(y), len(y), "sf")
+        if lower is None:
+            lower = 1.0 - upper
+        # The default sf is 1 − cdf, which cannot be smaller than the digits of 1.
+        smallest_upper = TINY if has_sf else RESOLVED
+        return tail_scores(lower, upper, smallest_upper)[:, None]
+
+    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is known of each coordinate y_k alone, (n, d_y) each.
+
+        These are u_k = Φ⁻¹(F_k(y_k|x)) of its marginal CDF F_k, the slope du_k/dy_k, and
+        the marginal score ∂ log f_k(y_k|x) / ∂y_k.
+        """
+        self.lacks("marginals")
+
+    # ---- Abilities: draws and moments.
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw one y for each row, (n, d_y)."""
+        self.lacks("sample")
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of y given x, (n, d_y) each."""
+        self.lacks("mean_std")
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return a location, (n, d_y), and a scale, (n, d_y).
+
+        A multivariate law may return Cholesky factors as its scale, (n, d_y, d_y).
+        """
+        return self.mean_std()
+
+    # ---- Abilities: discrete y.
+
+    def residuals(self, y: AnyArray, by: str) -> Residuals:
+        """Return a discrete y as kernels compare it, and residuals of mean 0 given x."""
+        self.lacks("residuals")
+
+    # ---- Checks that subclasses share.
+
+    def _checked(self, y: AnyArray) -> AnyArray:
+        """Return y as an array, which must have the rows of the law."""
+        y = np.asarray(y)
+        if len(y) != self.n:
+            raise ShapeError(
+                f"y has {len(y)} rows, and the law of {self.name} has {self.n}."
+            )
+        return y
+
+    def _columns(self, y: AnyArray, d_y: int = 1) -> FloatArray:
+        """Return y as (n, d_y), which must be its number of columns."""
+        y = as_rows(y)
+        if y.shape[1] != d_y:
+            raise UnsupportedModelError(
+                f"{self.name} says this for d_y = {d_y} only, and here d_y = {y.shape[1]}."
+            )
+        return y if self.rows is None else self._checked(y)
+
 
 class Around(Law):
-    """A law that is another, `law`, but for what it overrides."""
+    """A law that delegates to another one, `law`, except for what a subclass overrides."""
 
     law: Law
 
-    rows, name, index = same_as("law.rows"), same_as("law.name"), same_as("law.index")
-    of_x, notes, normalised = (
-        same_as("law.of_x"),
-        same_as("law.notes"),
-        same_as("law.normalised"),
-    )
-    support, can, lacks = same_as("law.support"), same_as("law.can"), same_as("law.lacks")
-    mean_std, location_scale = same_as("law.mean_std"), same_as("law.location_scale")
+    rows = same_as("law.rows")
+    name = same_as("law.name")
+    index = same_as("law.index")
+    of_x = same_as("law.of_x")
+    notes = same_as("law.notes")
+    normalised = same_as("law.normalised")
+    support = same_as("law.support")
+    can = same_as("law.can")
+    lacks = same_as("law.lacks")
+    mean_std = same_as("law.mean_std")
+    location_scale = same_as("law.location_scale")
 
 
 class Declared(Law):
-    """A law that lives where its maker says: a dataclass with a field `ends`, None for the line."""
+    """A law whose support the user states: a dataclass with a field `ends`.
+
+    `ends` is (low, high), arrays that broadcast to (n, d_y), or None for the whole line.
+    """
 
     ends: tuple[AnyArray, AnyArray] | None = None
 
@@ -309,11 +419,15 @@ class Declared(Law):
         return super().support if self.ends is None else self.ends
 
     def within(self, low: AnyArray, high: AnyArray) -> Self:
+        """Return the same law with the support (low, high)."""
         return replace(self, ends=(low, high))  # type: ignore[type-var]
 
 
 class AtRows(Declared):
-    """A law that keeps rows of x, `count` of them: a dataclass with these fields, x None without any."""
+    """A law that keeps rows of x: a dataclass with these fields.
+
+    `x` is None for a law without covariates, and `count` is the number of rows.
+    """
 
     x: Any
     count: int
@@ -322,24 +436,29 @@ class AtRows(Declared):
 
     def take(self, rows: IntArray) -> Self:
         x = None if self.x is None else take_rows(self.x, rows)
-        return taken(self, rows, x=x, count=len(rows))
+        return replace_rows(self, rows, x=x, count=len(rows))
 
 
 class ByRow(Law):
-    """A law made of arrays with a row for each observation: a dataclass whose fields `EACH` names."""
+    """A law that consists of arrays with one row an observation.
+
+    It is a dataclass, and `EACH` names the fields that are such arrays.
+    """
 
     EACH: ClassVar[tuple[str, ...]] = ("values",)
 
     @property
     def rows(self) -> int | None:
-        return len(getattr(self, self.EACH[0]))
+        first_array = getattr(self, self.EACH[0])
+        return len(first_array)
 
     def take(self, rows: IntArray) -> Self:
-        return taken(self, rows, **{name: getattr(self, name)[rows] for name in self.EACH})
+        arrays = {name: getattr(self, name)[rows] for name in self.EACH}
+        return replace_rows(self, rows, **arrays)
 
 
 class ModelLike(Protocol):
-    """What functions that take a model work with: a law, or a function x → law, which has no rows."""
+    """What is accepted as a model: a law, or a function x → law, which has no rows."""
 
     @property
     def rows(self) -> int | None: ...
@@ -387,200 +506,286 @@ class Model:
 
     @property
     def rows(self) -> int | None:
+        """Number of rows of the arrays in `beside`; None without such arrays."""
         return next((len(array) for array in self.beside.values()), None)
 
     def take(self, rows: IntArray) -> Model:
-        return replace(
-            self, beside={name: array[rows] for name, array in self.beside.items()}
-        )
+        """Return the model bound to some rows of the arrays in `beside`."""
+        beside = {name: array[rows] for name, array in self.beside.items()}
+        return replace(self, beside=beside)
 
-    def __call__(self, x: Any = None, n: int | None = None) -> Law:
-        """Return the law at the rows of x; n where there is no x."""
+    def __call__(self, x: TableLike | None = None, n: int | None = None) -> Law:
+        """Return the law at the rows of x, or at n rows where there is no x."""
         if x is None and self.conditional:
-            advice = "Use a test of a conditional model: condgof.adaptive, kcsd or fscd."
-            raise InputError(f"{self.name} predicts y from x, and there is no x. {advice}")
+            raise InputError(
+                f"{self.name} predicts y from x, and there is no x. Use a test of a"
+                " conditional model: condgof.adaptive, kcsd or fscd."
+            )
         n = row_count(x, n)
         check_bound(self.rows, n, ", ".join(self.beside))
-        given = x if self.batched else fresh(x)
+        # A batch is a copy already; a function that works in place must not change x.
+        x_copy = x if self.batched else fresh(x)
         with users_code(self.name):
-            law = (
-                self.make(given, **self.beside) if self.conditional else self.make(given, n)
-            )
+            law = self._evaluate(x_copy, n)
         if not isinstance(law, Law):
-            got = (
-                f"A model is a function x → law, and {self.name} returned"
-                f" {type(law).__name__}"
-            )
             raise InputTypeError(
-                f"{got}. Return what condgof.normal, condgof.from_draws, … make."
+                f"A model is a function x → law, and {self.name} returned"
+                f" {type(law).__name__}. Return what condgof.normal, condgof.from_draws, …"
+                " make."
             )
         if law.rows not in (None, n):
             raise ShapeError(f"{self.name} has {law.rows} rows for {n} rows of x.")
         return law(x, n) if law.rows is None else law
 
-
-def _asked(name: str) -> Any:
-    """Return the method of a joined law that asks all its parts."""
-    return lambda self, *given: self._gather(lambda law, rows: getattr(law, name)(*given))
-
-
-def _asked_of_y(name: str) -> Any:
-    return lambda self, y: self._at(name, y)
+    def _evaluate(self, x: TableLike | None, n: int) -> Law:
+        """Call the user's function with what it takes."""
+        if self.conditional:
+            return self.make(x, **self.beside)
+        return self.make(x, n)
 
 
 class Joined(Law):
-    """A law put together of the laws of some of its rows, which are asked one after the other."""
+    """A law of n rows that consists of laws of some of the rows each.
 
-    #: Which rows they are, and the laws.
-    parts: Callable[..., Iterator[tuple[Any, Law]]]
+    A method asks the parts one after the other, and puts their answers together in the
+    order of the rows.
+    """
+
+    def parts(self) -> Iterator[tuple[Rows, Law]]:
+        """Yield the rows of each part and its law."""
+        raise NotImplementedError
 
     @cached_property
     def first(self) -> Law:
-        return next(iter(self.parts()))[1]
+        """The law of one part, which stands for all in what does not differ by row."""
+        _, law = next(iter(self.parts()))
+        return law
 
-    name, normalised = same_as("first.name"), same_as("first.normalised")
-    can, lacks = same_as("first.can"), same_as("first.lacks")
+    name = same_as("first.name")
+    normalised = same_as("first.normalised")
+    can = same_as("first.can")
+    lacks = same_as("first.lacks")
 
-    def _gather(self, ask: Callable[[Law, Any], Any]) -> Any:
-        """Ask all parts, and put arrays, or tuples of them, together in the order of the rows."""
-        out: list[FloatArray | None] | None = None
-        single = True
+    def _gather(self, ask: Callable[[Law, Rows], T]) -> T:
+        """Return ``ask(law, rows)`` of all parts, in the order of the rows.
+
+        `ask` returns an array with one row for each row of the part, or a tuple of such
+        arrays, in which None stands for what the law does not have.
+        """
+        whole: list[FloatArray | None] = []
+        is_tuple = False
         for rows, law in self.parts():
-            value = ask(law, rows)
-            del law  # nothing of a batch is alive when the next one is made
-            single = not isinstance(value, tuple)
-            values = (value,) if single else value
-            if out is None:
-                out = [
-                    None if v is None else np.empty((self.n, *np.shape(v)[1:]))
-                    for v in values
-                ]
-            for whole, part in zip(out, values, strict=True):
-                if whole is not None and part is not None:
-                    whole[rows] = part
-        assert out is not None
-        return out[0] if single else tuple(out)
+            answer = ask(law, rows)
+            # A network's batch must be freed before the next one is computed.
+            del law
+            is_tuple = isinstance(answer, tuple)
+            arrays = cast(tuple[Any, ...], answer if is_tuple else (answer,))
+            if not whole:
+                whole = [_empty_rows(array, self.n) for array in arrays]
+            for target, array in zip(whole, arrays, strict=True):
+                if target is not None and array is not None:
+                    target[rows] = array
+        return cast(T, tuple(whole) if is_tuple else whole[0])
 
-    #: The same, of what depends on the rows alone and is not random.
-    _about_rows = _gather
+    def _gather_fixed(self, ask: Callable[[Law, Rows], T]) -> T:
+        """Return `_gather(ask)` of what depends on the rows alone and is not random."""
+        return self._gather(ask)
 
-    def _at(self, name: str, y: AnyArray) -> Any:
+    def _gather_at(self, y: AnyArray, ask: Callable[[Law, AnyArray], T]) -> T:
+        """Return ``ask(law, y of its rows)`` of all parts, in the order of the rows."""
         y = self._checked(y)
-        return self._about_rows(lambda law, rows: getattr(law, name)(y[rows]))
+        return self._gather_fixed(lambda law, rows: ask(law, y[rows]))
+
+    def _at(self, method: str, y: AnyArray) -> Any:
+        """Return what a method of the parts, by its name, answers at y."""
+        return self._gather_at(y, lambda law, y: getattr(law, method)(y))
 
     def score(self, y: AnyArray) -> AnyArray:
-        return self.score_and_error(y)[0]
+        scores, _ = self.score_and_error(y)
+        return scores
 
     def score_and_error(self, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        y = self._checked(y)
+        return self._gather_at(y, _score_and_error_columns)
 
-        def ask(law: Law, rows: Any) -> tuple[AnyArray, AnyArray | None]:
-            score, error = law.score_and_error(y[rows])
-            shape = as_rows(y[rows]).shape
-            return np.reshape(score, shape), (
-                None if error is None else np.reshape(error, shape)
-            )
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        return self._gather_at(y, lambda law, y: law.log_prob(y))
 
-        return self._about_rows(ask)  # type: ignore[no-any-return]
+    def cdf(self, y: AnyArray) -> FloatArray:
+        return self._gather_at(y, lambda law, y: law.cdf(y))
 
-    log_prob, cdf, sf, crps = map(_asked_of_y, ("log_prob", "cdf", "sf", "crps"))
-    normal_scores, marginals = _asked_of_y("normal_scores"), _asked_of_y("marginals")
-    sample, quantile = _asked("sample"), _asked("quantile")
-    mean_std, location_scale = _asked("mean_std"), _asked("location_scale")
+    def sf(self, y: AnyArray) -> FloatArray:
+        return self._gather_at(y, lambda law, y: law.sf(y))
+
+    def crps(self, y: AnyArray) -> FloatArray:
+        return self._gather_at(y, lambda law, y: law.crps(y))
+
+    def normal_scores(self, y: AnyArray) -> FloatArray:
+        return self._gather_at(y, lambda law, y: law.normal_scores(y))
+
+    def marginals(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._gather_at(y, lambda law, y: law.marginals(y))
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
-        return np.asarray(self._gather(lambda law, rows: grid_of(law, values)))
+        return self._gather(lambda law, rows: evaluate_cdf_grid(law, values))
+
+    def quantile(self, levels: object) -> FloatArray:
+        return self._gather(lambda law, rows: law.quantile(levels))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        return self._gather(lambda law, rows: law.sample(rng))
+
+    def mean_std(self) -> tuple[FloatArray, FloatArray]:
+        return self._gather(lambda law, rows: law.mean_std())
+
+    def location_scale(self) -> tuple[FloatArray, FloatArray]:
+        return self._gather(lambda law, rows: law.location_scale())
 
     @property
     def support(self) -> tuple[AnyArray, AnyArray]:
-        if all(np.ndim(end) == 0 for end in self.first.support):
-            return self.first.support  # what the family has, whatever the row
+        low, high = self.first.support
+        if np.ndim(low) == 0 and np.ndim(high) == 0:
+            return low, high  # the support of the family, whatever the row
+        return self._gather(lambda law, rows: _support_by_row(law))
 
-        def ask(law: Law, rows: object) -> tuple[AnyArray, ...]:
-            return tuple(
-                np.broadcast_to(e, (law.n, *(np.shape(e)[1:] or (1,)))) for e in law.support
-            )
 
-        return self._gather(ask)  # type: ignore[no-any-return]
+def _empty_rows(array: AnyArray | None, n: int) -> FloatArray | None:
+    """Return an empty array of n rows like those of `array`; None for None."""
+    return None if array is None else np.empty((n, *np.shape(array)[1:]))
+
+
+def _score_and_error_columns(law: Law, y: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+    """Return scores and errors of a law in the shape (n, d_y), whatever the law returns."""
+    score, error = law.score_and_error(y)
+    shape = as_rows(y).shape
+    return np.reshape(score, shape), None if error is None else np.reshape(error, shape)
+
+
+def _support_by_row(law: Law) -> tuple[AnyArray, AnyArray]:
+    """Return the ends of the support of a law with one row for each of its rows."""
+    low, high = law.support
+    columns_low = np.shape(low)[1:] or (1,)
+    columns_high = np.shape(high)[1:] or (1,)
+    return (
+        np.broadcast_to(low, (law.n, *columns_low)),
+        np.broadcast_to(high, (law.n, *columns_high)),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Batched(AtRows, Joined):
-    """The law of a network: `count` rows of x, evaluated `size` of them at a time, whatever is asked."""
+    """The law of a network at rows of x, evaluated in batches whatever is asked."""
+
+    #: Rows by which `_gather_fixed` compares a small batch with the batches that it used.
+    SPOT_CHECK_ROWS: ClassVar[int] = 4
+    #: The largest relative difference there: single precision may differ in the sixth digit
+    #: from batch to batch.
+    SPOT_CHECK_TOLERANCE: ClassVar[float] = 1e-3
 
     #: (rows of x, their number) → law.
     make: Callable[[Any, int], Law]
     x: Any
+    #: Number of rows, and of rows in a batch.
     count: int
     size: int
     #: A context in which batches are made and asked, and which leaves everything as it was.
     session: Callable[[], AbstractContextManager[Any]] = nullcontext
+    #: What to do when the prediction of a row depends on other rows; ends the message.
     advice: str = "Each row's density must be a function of that row alone."
     ends: tuple[AnyArray, AnyArray] | None = None
 
     @cached_property
     def first(self) -> Law:
         with self.session():
-            return self._made(slice(0, min(2, self.count)))
+            return self._batch(slice(0, min(2, self.count)))
 
-    def _made(self, rows: slice) -> Law:
+    def _batch(self, rows: slice) -> Law:
+        """Return the law of one batch."""
         x = None if self.x is None else take_rows(self.x, rows)  # type: ignore[arg-type]
         return self.make(x, rows.stop - rows.start)
 
-    def parts(self) -> Iterator[tuple[Any, Law]]:
+    def parts(self) -> Iterator[tuple[Rows, Law]]:
         for start in range(0, self.count, self.size):
             rows = slice(start, min(start + self.size, self.count))
-            yield rows, self._made(rows)
+            yield rows, self._batch(rows)
 
-    def _gather(self, ask: Callable[[Law, Any], Any]) -> Any:
+    def _gather(self, ask: Callable[[Law, Rows], T]) -> T:
         with self.session():
             return super()._gather(ask)
 
-    def _about_rows(self, ask: Callable[[Law, Any], Any]) -> Any:
-        """Refuse a model whose rows depend on the rows beside them, or that is random."""
-        values = self._gather(ask)
-        few = slice(0, min(4, max(1, self.count - 1)))
+    def _gather_fixed(self, ask: Callable[[Law, Rows], T]) -> T:
+        """Refuse a network whose rows depend on the rows beside them, or that is random."""
+        answer = self._gather(ask)
+        few = slice(0, min(self.SPOT_CHECK_ROWS, max(1, self.count - 1)))
         with self.session():
-            alone = ask(self._made(few), few)
-        alone, together = (v[0] if isinstance(v, tuple) else v for v in (alone, values))
-        together = together[few]
+            answer_alone = ask(self._batch(few), few)
+        alone = _first_array(answer_alone)
+        together = _first_array(answer)[few]
         with np.errstate(invalid="ignore"):
-            apart = np.abs(alone - together) / (1.0 + np.abs(together))
-        # Single precision may differ in the sixth digit from batch to batch.
-        if (apart > 1e-3).any():
-            worst = np.unravel_index(np.nanargmax(apart), apart.shape)
+            difference = np.abs(alone - together) / (1.0 + np.abs(together))
+        if (difference > self.SPOT_CHECK_TOLERANCE).any():
+            worst = np.unravel_index(np.nanargmax(difference), difference.shape)
             raise InputError(
                 "What the model says of a row changes with the rows beside it, or from"
                 f" call to call (here from {together[worst]:.6g} to {alone[worst]:.6g})."
                 f" {self.advice}"
             )
-        return values
+        return answer
 
 
-def grid_of(law: Law, values: AnyArray) -> FloatArray:
-    """Return `cdf_grid`, unless a subclass overrides `cdf` alone and inherits a grid of another one."""
-    first = next(cls for cls in type(law).__mro__ if {"cdf", "cdf_grid"} & vars(cls).keys())
-    return law.cdf_grid(values) if "cdf_grid" in vars(first) else Law.cdf_grid(law, values)
+def _first_array(answer: object) -> AnyArray:
+    """Return an answer that is an array, or the first array of one that is a tuple."""
+    return cast(AnyArray, answer[0] if isinstance(answer, tuple) else answer)
 
 
-def inverted(
-    law: Law, ask: Callable[[Law, FloatArray], AnyArray], wanted: FloatArray
-) -> FloatArray:
-    """Return the smallest y at which something increasing, asked of the law, is `wanted`, (n, m)."""
-    (n, m), goal = wanted.shape, wanted.ravel()
-    each, start, step = (
-        law.take(np.repeat(np.arange(n), m)),
-        np.zeros(n * m),
-        np.ones(n * m),
+def evaluate_cdf_grid(law: Law, values: AnyArray) -> FloatArray:
+    """Return P(Y ≤ v | x) of every row at m values v, (n, m).
+
+    A subclass that overrides `cdf` alone inherits the `cdf_grid` of another CDF. So the
+    general `Law.cdf_grid` is used where the class that defines `cdf` has no grid.
+    """
+    defining = next(
+        cls for cls in type(law).__mro__ if "cdf" in vars(cls) or "cdf_grid" in vars(cls)
     )
-    if law.can("location_scale") or law.can("mean_std"):
-        start, step = (np.repeat(part[:, 0], m) for part in law.location_scale())
-    ends = (np.repeat(np.broadcast_to(end, (n, 1)), m) for end in law.support)
-    low, high = (np.clip(end, -1e300, 1e300) for end in ends)
+    if "cdf_grid" in vars(defining):
+        return law.cdf_grid(values)
+    return Law.cdf_grid(law, values)
 
-    def reached(y: FloatArray) -> AnyArray:  # nobody is asked outside the support
+
+def invert(
+    law: Law, function: Callable[[Law, FloatArray], AnyArray], targets: FloatArray
+) -> FloatArray:
+    """Return the smallest y at which an increasing function of y reaches its targets.
+
+    Parameters
+    ----------
+    law : Law
+        n rows of a single y.
+    function : callable
+        (law of k rows, y (k,)) → values (k,) that increase with y, such as the CDF. It is
+        called inside the support only.
+    targets : ndarray of shape (n, m)
+        The values that are to be reached, m in each row.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    n, m = targets.shape
+    each = law.take(np.repeat(np.arange(n), m))
+    flat_targets = targets.ravel()
+    start = np.zeros(n * m)
+    step = np.ones(n * m)
+    if law.can("location_scale") or law.can("mean_std"):
+        location, scale = law.location_scale()
+        start = np.repeat(location[:, 0], m)
+        step = np.repeat(scale[:, 0], m)
+    support_low, support_high = law.support
+    low = np.clip(np.repeat(np.broadcast_to(support_low, (n, 1)), m), -FARTHEST, FARTHEST)
+    high = np.clip(np.repeat(np.broadcast_to(support_high, (n, 1)), m), -FARTHEST, FARTHEST)
+
+    def reached(y: FloatArray) -> AnyArray:
         with np.errstate(all="ignore"):
-            return ask(each, np.clip(y, low, high)) >= goal
+            return function(each, np.clip(y, low, high)) >= flat_targets
 
     return np.clip(first_place(reached, start, step), low, high).reshape(n, m)
 
@@ -588,38 +793,62 @@ def inverted(
 def first_place(
     holds: Callable[[FloatArray], AnyArray],
     start: FloatArray,
-    step: Any,
+    step: FloatArray | float,
     *,
     whole: bool = False,
 ) -> FloatArray:
-    """Return the smallest places, perhaps whole numbers, at which and beyond which something holds."""
-    low, high = start - step, start
-    for k in range(60):
-        over, under = holds(low), ~holds(high)
-        if not (over | under).any():
+    """Return the smallest places at which a condition holds, by bisection.
+
+    Parameters
+    ----------
+    holds : callable
+        Places (k,) → whether the condition holds there, (k,), and so at all larger places.
+    start, step : ndarray of shape (k,), float
+        Where the search begins, and the first step outwards; steps are doubled.
+    whole : bool
+        Whether places are whole numbers.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    low = start - step
+    high = start
+    for k in range(DOUBLINGS):
+        low_is_above = holds(low)
+        high_is_below = ~holds(high)
+        if not (low_is_above | high_is_below).any():
             break
-        low = np.where(over, low - step * 2.0**k, low)
-        high = np.where(under, high + step * 2.0**k, high)
-    for _ in range(120):
-        middle = np.floor(0.5 * (low + high)) if whole else 0.5 * (low + high)
-        there = holds(middle)
-        if np.array_equal(middle, np.where(there, high, low)):  # nothing moves any more
-            break
-        low, high = np.where(there, low, middle), np.where(there, middle, high)
+        low = np.where(low_is_above, low - step * 2.0**k, low)
+        high = np.where(high_is_below, high + step * 2.0**k, high)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if whole:
+            middle = np.floor(middle)
+        holds_at_middle = holds(middle)
+        if np.array_equal(middle, np.where(holds_at_middle, high, low)):
+            break  # low and high are neighbouring numbers everywhere
+        low = np.where(holds_at_middle, low, middle)
+        high = np.where(holds_at_middle, middle, high)
     return high
 
 
 def tail_scores(
     lower: FloatArray, upper: FloatArray, least: float = RESOLVED
 ) -> FloatArray:
-    """Return Φ⁻¹(F) from the lower tail F and the upper tail 1 − F, each accurate where it is small.
+    """Return Φ⁻¹(F) from both tails, each accurate where it is small.
 
-    Tails of 0 (y is impossible, or a CDF rounds to 1) count as the smallest number, and as
-    `least`.
+    Parameters
+    ----------
+    lower, upper : ndarray of any shape
+        F and 1 − F. A lower tail of 0 (y is impossible) counts as the smallest number.
+    least : float
+        What an upper tail of 0 counts as: y is impossible, or the CDF has rounded to 1.
     """
-    low = ndtri(np.clip(lower, TINY, 0.5))
-    high = -ndtri(np.clip(upper, np.where(upper > 0, TINY, least), 0.5))
-    return np.where(lower < 0.5, low, high)
+    from_lower = ndtri(np.clip(lower, TINY, 0.5))
+    smallest_upper = np.where(upper > 0, TINY, least)
+    from_upper = -ndtri(np.clip(upper, smallest_upper, 0.5))
+    return np.where(lower < 0.5, from_lower, from_upper)
 
 
 def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
@@ -627,48 +856,10 @@ def log_tail_scores(log_lower: FloatArray, log_upper: FloatArray) -> FloatArray:
     return np.where(log_lower < log_upper, ndtri_exp(log_lower), -ndtri_exp(log_upper))
 
 
-def one_each(raw: object, n: int, what: str) -> FloatArray:
-    """Check that a function of the model, `what`, returned one number for each row, (n,)."""
-    return check_shape(raw, n, 1, f"What {what} returns")[:, 0]
-
-
-def checked_cdf(raw: object, n: int, what: str = "cdf") -> FloatArray:
-    """Check that a CDF has one number for each row, between 0 and 1 up to rounding, (n,)."""
-    values = one_each(raw, n, what)
-    # NaN passes: what is done with the values says where and why.
-    bad = (values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING)
-    got = f"The first is {values[bad.argmax()]:.6g}. Check the model there." if n else ""
-    refuse_rows(bad, f"The model's {what} must lie between 0 and 1, and does not", got)
-    return np.asarray(np.clip(values, 0.0, 1.0))
-
-
-def check_levels(levels: object, what: str = "levels") -> FloatArray:
-    """Check levels of quantiles, or coverages: numbers between 0 and 1, (m,)."""
-    array = np.atleast_1d(as_numbers(levels, what)).astype(np.float64)
-    if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
-        raise InputError(
-            f"{what} must lie between 0 and 1 (both left out), got {levels!r}."
-        )
-    return array
-
-
-def indexed(law: L, *given: Any) -> L:
-    """Return a law that knows the index of the pandas objects it was made of, which must be one."""
-    indices = [part.index for part in given if hasattr(part, "iloc")]
-    if any(not indices[0].equals(other) for other in indices):
-        raise InputError(
-            "The predictions have different indices. Align them first, or pass arrays."
-        )
-    if indices:
-        object.__setattr__(law, "index", indices[0])
-    return law
-
-
-def refuse_outside(bad: AnyArray, model: str) -> None:
-    """Refuse observations outside the support, or on its boundary: those of a mask (n, …)."""
-    if bad.any():
-        rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-        raise SupportError(model, len(rows), len(bad), int(rows[0]))
+def as_rows(y: AnyArray) -> FloatArray:
+    """Return y of shape (n,) or (n, d_y) as doubles of shape (n, d_y)."""
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
 
 
 def row_count(x: Any, n: int | None) -> int:
@@ -680,29 +871,67 @@ def row_count(x: Any, n: int | None) -> int:
     return n
 
 
-def check_bound(rows: int | None, n: int, what: str) -> None:
-    if rows not in (None, n):
-        advice = f"Pass one row of {what} for each row of y."
-        raise ShapeError(
-            f"The model is bound to {rows} rows and the sample has {n}. {advice}"
+def with_index(law: L, *predictions: Any) -> L:
+    """Return the law after it has stored the pandas index that its predictions share."""
+    indices = [part.index for part in predictions if hasattr(part, "iloc")]
+    if any(not indices[0].equals(other) for other in indices):
+        raise InputError(
+            "The predictions have different indices. Align them first, or pass arrays."
         )
+    if indices:
+        object.__setattr__(law, "index", indices[0])
+    return law
 
 
-def as_rows(y: AnyArray) -> FloatArray:
-    y = np.asarray(y, dtype=np.float64)
-    return y[:, None] if y.ndim == 1 else y
+def check_bound(rows: int | None, n: int, what: str) -> None:
+    """Refuse a sample of n rows for a model that is bound to another number of rows."""
+    if rows not in (None, n):
+        raise ShapeError(
+            f"The model is bound to {rows} rows and the sample has {n}. Pass one row of"
+            f" {what} for each row of y."
+        )
 
 
 def check_shape(raw: object, n: int, d_y: int, what: str) -> FloatArray:
-    """Check the shape of what a law returns: (n, d_y), or (n,) when d_y = 1; nothing is broadcast."""
+    """Return a law's answer as (n, d_y), or refuse its shape; nothing is broadcast."""
     array = as_numbers(raw, what, advice="Check what the model returns.")
     if array.shape != (n, d_y) and not (d_y == 1 and array.shape == (n,)):
-        wanted = (
-            f"({n}, 1) or ({n},), one number"
-            if d_y == 1
-            else f"({n}, {d_y}), {d_y} numbers"
-        )
+        wanted = f"({n}, {d_y}), {d_y} numbers"
+        if d_y == 1:
+            wanted = f"({n}, 1) or ({n},), one number"
         raise ShapeError(
             f"{what} must have shape {wanted} for each row, got {array.shape}."
         )
     return array.reshape(n, d_y).astype(np.float64)
+
+
+def check_per_row(raw: object, n: int, method: str) -> FloatArray:
+    """Return the answer of a law's method, which must be one number for each row, (n,)."""
+    return check_shape(raw, n, 1, f"What {method} returns")[:, 0]
+
+
+def check_cdf(raw: object, n: int, method: str = "cdf") -> FloatArray:
+    """Return the values of a CDF, (n,), which must lie in [0, 1] up to rounding."""
+    values = check_per_row(raw, n, method)
+    # NaN passes: where the values are used, the error says in which rows and why.
+    bad = (values < -CDF_ROUNDING) | (values > 1.0 + CDF_ROUNDING)
+    advice = f"The first is {values[bad.argmax()]:.6g}. Check the model there." if n else ""
+    refuse_rows(bad, f"The model's {method} must lie between 0 and 1, and does not", advice)
+    return np.asarray(np.clip(values, 0.0, 1.0))
+
+
+def check_levels(levels: object, what: str = "levels") -> FloatArray:
+    """Return levels of quantiles, or coverages, (m,), which must lie between 0 and 1."""
+    array = np.atleast_1d(as_numbers(levels, what)).astype(np.float64)
+    if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
+        raise InputError(
+            f"{what} must lie between 0 and 1 (both left out), got {levels!r}."
+        )
+    return array
+
+
+def refuse_outside(bad: AnyArray, model: str) -> None:
+    """Refuse observations not inside the open support, where a mask (n, …) is true."""
+    if bad.any():
+        rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+        raise SupportError(model, len(rows), len(bad), int(rows[0]))

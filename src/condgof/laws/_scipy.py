@@ -1,4 +1,4 @@
-"""Frozen distributions of scipy.stats, and libraries that hold them: NGBoost, ensembles of qp.
+"""Frozen distributions of scipy.stats.
 
 Arrays of parameters, (n,) or (n, 1), make the law of n rows; numbers serve for any number
 of rows.
@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
-from condgof.errors import InputError, InputTypeError, UnsupportedModelError
+from condgof._typing import AnyArray, FloatArray, TableLike
+from condgof.errors import InputTypeError, UnsupportedModelError
 from condgof.laws import _counts as counts
 from condgof.laws import _families as families
-from condgof.laws._discrete import bernoulli, flat, probabilities
-from condgof.laws._families import Normal, NormalMixture
+from condgof.laws._discrete import bernoulli, flat
+from condgof.laws._families import Normal
 from condgof.laws._functions import NumericalScore
-from condgof.laws._known import from_bins
-from condgof.laws._law import ByRow, Law, Model, as_rows, check_levels
-from condgof.laws._library import as_table, comes_from
+from condgof.laws._law import Law, Model, check_levels
+from condgof.laws._library import comes_from
 from condgof.laws._parameters import LOG_TINY, Independent, Parameter, Parametric, Values
 
-#: Our families, from SciPy's shapes (s), location and scale; counts have no location.
-CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
+#: Distributions of scipy.stats that are closed forms here, from their shape parameters (s),
+#: location and scale. Those of counts are looked up only where the location is 0.
+CLOSED_FORMS: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     "norm": lambda s, loc, scale: Normal(mean=loc, std=scale),
     "laplace": lambda s, loc, scale: families.Laplace(loc=loc, scale=scale),
     "t": lambda s, loc, scale: families.StudentT(df=s[0], loc=loc, scale=scale),
@@ -43,25 +43,32 @@ CLOSED: dict[str, Callable[[tuple[AnyArray, ...], AnyArray, AnyArray], Law]] = {
     ),
     "beta": lambda s, loc, scale: families.Beta(a=s[0], b=s[1], low=loc, high=loc + scale),
     "uniform": lambda s, loc, scale: families.Uniform(low=loc, high=loc + scale),
-    "poisson": lambda s, *_: counts.Poisson(mean=s[0]),
-    "nbinom": lambda s, *_: counts.NegativeBinomial(
-        s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]
+    "poisson": lambda s, loc, scale: counts.Poisson(mean=s[0]),
+    "nbinom": lambda s, loc, scale: counts.NegativeBinomial(
+        mean=s[0] * (1 - s[1]) / s[1], dispersion=1 / s[0]
     ),
-    "binom": lambda s, *_: counts.Binomial(trials=s[0], p=s[1]),
+    "binom": lambda s, loc, scale: counts.Binomial(trials=s[0], p=s[1]),
 }
+#: Why a piecewise constant density has no score; also for other libraries.
 FLAT = "its density is piecewise constant, so that the score would be 0 almost everywhere"
+#: Interquartile range of a normal distribution, in standard deviations.
+NORMAL_IQR = 1.35
+#: Most probabilities (rows times values of y) that are summed in one table for a CDF.
+MAX_TABLE = 2**22
 
 
-def _ask(law: object, method: str, *values: AnyArray) -> FloatArray:
-    """Ask a distribution; densities may be 0, and logarithms overflow."""
+def call_quietly(distribution: object, method: str, *values: AnyArray) -> FloatArray:
+    """Call a method without warnings: densities may be 0, and logarithms overflow."""
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(law, method)(*values), dtype=np.float64)
+        return np.asarray(getattr(distribution, method)(*values), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Frozen(Parametric):
-    """A family of SciPy with its parameters: `freeze` makes the distribution of them, by name."""
+    """A family of SciPy with its parameters, which are numbers or have a row each."""
 
+    #: The family, such as `scipy.stats.gumbel_r`; called with parameters by name, it makes
+    #: the frozen distribution.
     freeze: Any
 
     def __init__(self, freeze: object, values: dict[str, FloatArray]) -> None:
@@ -74,50 +81,56 @@ class Frozen(Parametric):
         return f"{self.freeze.name} of SciPy"
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return the median and the distance of the quartiles over 1.35, (n, d_y) each."""
-        law, shape = self._law(self._size(), self._d_y), (self._size(), self._d_y)
-        low, middle, high = (_ask(law, "ppf", np.full(shape, q)) for q in (0.25, 0.5, 0.75))
-        return middle, (high - low) / 1.35
+        """Return the median, and the interquartile range over a normal's, (n, d_y) each."""
+        shape = (self._size(), self._d_y)
+        frozen = self._frozen(*shape)
+        low, middle, high = (
+            call_quietly(frozen, "ppf", np.full(shape, level))
+            for level in (0.25, 0.5, 0.75)
+        )
+        return middle, (high - low) / NORMAL_IQR
 
-    def _given(self, n: int, d_y: int) -> dict[str, FloatArray]:
-        return {
-            p.name: p.values(n, (d_y,), finite=False) for p in self._parameters().values()
+    def _frozen(self, n: int, d_y: int = 1) -> Any:
+        """Return SciPy's distribution, with parameters of shape (n, d_y)."""
+        values = {
+            parameter.name: parameter.values(n, (d_y,), finite=False)
+            for parameter in self._parameters().values()
         }
-
-    def _law(self, n: int, d_y: int = 1) -> Any:
-        return self.freeze(**self._given(n, d_y))
+        return self.freeze(**values)
 
 
 class _Continuous(Frozen, Independent):
-    """A continuous distribution, which itself is (with zeros of its shape) what `_at` returns."""
+    """A continuous distribution: `_at` returns SciPy's own, and zeros of shape (n, d_y)."""
 
     def _at(self, n: int, d_y: int) -> Values:
-        return self._law(n, d_y), np.broadcast_to(0.0, (n, d_y))
+        return self._frozen(n, d_y), np.broadcast_to(0.0, (n, d_y))
 
     def _ends(self, p: Any) -> tuple[AnyArray, AnyArray]:
         low, high = p[0].support()
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
     def _log_density(self, y: FloatArray, law: object, zeros: FloatArray) -> FloatArray:
-        return _ask(law, "logpdf", y)
+        return call_quietly(law, "logpdf", y)
 
     def _log_tails(
         self, y: FloatArray, law: object, zeros: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         y = y + zeros  # a distribution without parameters does not know its rows
-        return np.maximum(_ask(law, "logcdf", y), LOG_TINY), np.maximum(
-            _ask(law, "logsf", y), LOG_TINY
-        )
+        lower = np.maximum(call_quietly(law, "logcdf", y), LOG_TINY)
+        upper = np.maximum(call_quietly(law, "logsf", y), LOG_TINY)
+        return lower, upper
 
     def _draw(self, rng: np.random.Generator, law: Any, zeros: FloatArray) -> FloatArray:
         return np.asarray(law.rvs(size=zeros.shape, random_state=rng), dtype=np.float64)
 
     def _moments(self, law: object, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return finite_moments(self.name, _ask(law, "mean"), _ask(law, "std"), zeros.shape)
+        mean = call_quietly(law, "mean")
+        std = call_quietly(law, "std")
+        return finite_moments(self.name, mean, std, zeros.shape)
 
     def quantile(self, levels: object) -> FloatArray:
         n = self._size()
-        return _ask(self._law(n), "ppf", np.tile(check_levels(levels), (n, 1)))
+        return call_quietly(self._frozen(n), "ppf", np.tile(check_levels(levels), (n, 1)))
 
 
 class ScipyLaw(NumericalScore, _Continuous):
@@ -127,40 +140,44 @@ class ScipyLaw(NumericalScore, _Continuous):
 class ScipyHistogram(_Continuous):
     """A piecewise-constant density, which has no score worth the name."""
 
-    WHY_NOT, score = FLAT, Law.score  # which says that there is none
+    WHY_NOT = FLAT
+    score = Law.score  # which raises, and `can("score")` is false
 
 
 class ScipyCounts(Frozen, counts.Counts):
     """Any discrete distribution on whole numbers."""
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
-        low, high = self._law(self._size()).support()
+        low, high = self._frozen(self._size()).support()
         return np.ravel(low).astype(np.float64), np.ravel(high).astype(np.float64)
 
     def _cdf(self, y: FloatArray) -> FloatArray:
         from scipy.stats import rv_discrete
 
-        law, y = self._law(self._size(y)), np.floor(y)
+        frozen = self._frozen(self._size(y))
+        y = np.floor(y)
         if type(self.freeze)._cdf is rv_discrete._cdf and np.isfinite(y).all():
-            # SciPy would sum up the probabilities below each y anew.
-            low = float(np.min(law.support()[0]))
+            # The family has no CDF of its own: SciPy would sum the probabilities below each
+            # y anew, and one table of sums serves all y of a row.
+            low = float(np.min(frozen.support()[0]))
             width = float(np.max(y, initial=low)) - low + 1.0
-            if len(y) * width <= 2**22:  # not if there is no lowest
-                sums = np.cumsum(_ask(law, "pmf", low + np.arange(width)), axis=1)
+            if len(y) * width <= MAX_TABLE:  # width is infinite where y has no lowest value
+                pmf = call_quietly(frozen, "pmf", low + np.arange(width))
+                sums = np.cumsum(pmf, axis=1)
                 place = np.maximum(y - low, 0.0).astype(np.int64)
                 return np.where(y < low, 0.0, np.take_along_axis(sums, place, axis=1))
-        return _ask(law, "cdf", y)
+        return call_quietly(frozen, "cdf", y)
 
     def log_prob(self, y: AnyArray) -> FloatArray:
         values = flat(np.asarray(y)).astype(np.float64)[:, None]
-        return _ask(self._law(self._size(values)), "logpmf", values)[:, 0]
+        return call_quietly(self._frozen(self._size(values)), "logpmf", values)[:, 0]
 
     def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        size = self._size()
-        law = self._law(size)
-        return finite_moments(
-            self.name, _ask(law, "mean"), np.sqrt(_ask(law, "var")), (size, 1)
-        )
+        n = self._size()
+        frozen = self._frozen(n)
+        mean = call_quietly(frozen, "mean")
+        std = np.sqrt(call_quietly(frozen, "var"))
+        return finite_moments(self.name, mean, std, (n, 1))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
         try:
@@ -173,14 +190,14 @@ class ScipyCounts(Frozen, counts.Counts):
 def finite_moments(
     name: str, mean: Any, std: Any, shape: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation, broadcast to a shape, or refuse them."""
+    """Return mean and standard deviation, broadcast to a shape; refuse infinite ones."""
     if not (np.isfinite(mean).all() and np.isfinite(std).all()):
         raise UnsupportedModelError(f"{name} has no finite mean and variance.")
     return np.broadcast_to(mean, shape), np.broadcast_to(std, shape)
 
 
 def from_frozen(obj: object) -> Law | None:
-    """Make a law of a frozen distribution of scipy.stats, or return None for another object."""
+    """Make a law of a frozen distribution of scipy.stats; None for any other object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None or not comes_from(obj, "scipy"):
         return None
@@ -190,7 +207,7 @@ def from_frozen(obj: object) -> Law | None:
         give = "Give it parameters: numbers, or arrays with one row for each observation"
         raise InputTypeError(f"scipy.stats.{obj.name} is a family. {give}.")
     if isinstance(getattr(obj, "dist", None), (stats.rv_continuous, stats.rv_discrete)):
-        return _read(obj, stats)
+        return _read_frozen(obj, stats)
     if isinstance(obj, type(stats.multivariate_normal([0.0]))):
         return Normal(mean=np.atleast_2d(obj.mean), cov=obj.cov)
     return None
@@ -231,133 +248,34 @@ def _returned(function: Callable[[Any], Any], x: TableLike) -> Law:
     return law
 
 
-def _read(obj: Any, stats: Any) -> Law:
-    """Return the law of norm(loc, scale), poisson(mu) and their like."""
+def _read_frozen(obj: Any, stats: Any) -> Law:
+    """Return the law of a frozen univariate distribution, such as norm(loc, scale)."""
     dist: Any = obj.dist
-    shapes, *rest = dist._parse_args(*obj.args, **obj.kwds)
-    shapes, (loc, scale) = tuple(map(_number_or_rows, shapes)), map(_number_or_rows, rest)
-    names = dist.shapes.replace(",", " ").split() if dist.shapes else []
-    values = dict(zip(names, shapes, strict=True))
-    if np.any(loc):  # moments of statsmodels' distributions take none
-        values["loc"] = loc
+    raw_shapes, raw_loc, raw_scale = dist._parse_args(*obj.args, **obj.kwds)
+    shapes = tuple(_number_or_rows(value) for value in raw_shapes)
+    loc = _number_or_rows(raw_loc)
+    scale = _number_or_rows(raw_scale)
     discrete = isinstance(dist, stats.rv_discrete)
-    known = type(getattr(stats, dist.name, None)) is type(
-        dist
-    )  # a subclass may change the density
-    if known and not (discrete and np.any(loc)):
-        if dist.name in CLOSED:
-            return CLOSED[dist.name](shapes, loc, scale)
+    # A subclass of SciPy's own distribution may change its density.
+    unchanged = type(getattr(stats, dist.name, None)) is type(dist)
+    if unchanged and not (discrete and np.any(loc)):
+        if dist.name in CLOSED_FORMS:
+            return CLOSED_FORMS[dist.name](shapes, loc, scale)
         if dist.name == "bernoulli" and np.ndim(shapes[0]):
             return bernoulli(shapes[0])
+    names = dist.shapes.replace(",", " ").split() if dist.shapes else []
+    values = dict(zip(names, shapes, strict=True))
+    if np.any(loc):  # moments of statsmodels' distributions take no location
+        values["loc"] = loc
     if discrete:
         return ScipyCounts(dist, values)
-    kind = ScipyHistogram if isinstance(dist, stats.rv_histogram) else ScipyLaw
-    return kind(dist, {**values, "scale": scale})
+    values["scale"] = scale
+    if isinstance(dist, stats.rv_histogram):
+        return ScipyHistogram(dist, values)
+    return ScipyLaw(dist, values)
 
 
 def _number_or_rows(value: object) -> FloatArray:
     """Read a parameter; an array of one number serves for all rows."""
     array = np.array(value, dtype=np.float64)
     return array.reshape(()) if array.size == 1 else array
-
-
-def of_ngboost(obj: object) -> Law | Model:
-    """Make a model of a regressor, or a law of what it predicted."""
-    name, bases = type(obj).__name__, {base.__name__ for base in type(obj).__mro__}
-    if "Distn" in bases:  # before any hasattr, which is true of whatever one asks these
-        return _ngboost_law(obj)
-    if "NGBoost" not in bases or "NGBSurvival" in bases:
-        what = (
-            "is of censored times"
-            if "NGBSurvival" in bases
-            else "of NGBoost is no regressor"
-        )
-        raise UnsupportedModelError(f"{name} {what}. Pass a fitted NGBRegressor.")
-    if getattr(obj, "init_params", None) is None:
-        raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(_ngboost_law, obj), name)
-
-
-def _ngboost_law(obj: Any, x: TableLike | None = None) -> Law:
-    """Read a predicted distribution: its `params` leave out the degrees of freedom of a t."""
-    distribution = obj if x is None else obj.pred_dist(as_table(x))
-    bases = [base.__name__ for base in type(distribution).__mro__]
-    if bases[0] == "MVN":
-        return Normal(mean=distribution.loc, cov=distribution.cov)
-    if "ClassificationDistn" in bases:
-        return probabilities(distribution.class_probs())
-    if (law := from_frozen(vars(distribution).get("dist"))) is None:
-        holds = f"{bases[0]} of NGBoost holds no distribution of SciPy"
-        raise UnsupportedModelError(
-            f"{holds}. Pass its log-density to condgof.from_log_prob."
-        )
-    return law
-
-
-def of_qp(ensemble: Any) -> Law | None:
-    """Make a law of an ensemble: a closed form, or what qp computes."""
-    if not (hasattr(ensemble, "npdf") and hasattr(ensemble, "gen_class")):
-        return None
-    kind, data = ensemble.gen_class.__name__, {**ensemble.metadata, **ensemble.objdata}
-    if kind == "mixmod_gen":
-        parts = (np.atleast_2d(data[name]) for name in ("weights", "means", "stds"))
-        return NormalMixture(*parts)(n=int(ensemble.npdf))
-    if kind == "hist_gen":
-        edges, density = np.atleast_2d(data["bins"]), np.atleast_2d(data["pdfs"])
-        return from_bins(edges, density * np.diff(edges, axis=1))
-    from scipy import stats
-
-    family = getattr(stats, kind, None)
-    if family is None or not isinstance(ensemble.frozen.dist, type(family)):
-        return Interpolated(ensemble, np.arange(int(ensemble.npdf)))
-    law = from_frozen(family(**ensemble.frozen.kwds))
-    return law and law(n=int(ensemble.npdf))
-
-
-@dataclass(frozen=True, eq=False)
-class Interpolated(ByRow):
-    """What qp interpolates between values: of an ensemble the distributions `ids`."""
-
-    WHY_NOT = "its density is interpolated, with corners where the score jumps"
-    EACH = ("ids",)
-
-    ensemble: Any
-    ids: IntArray
-
-    @property
-    def name(self) -> str:
-        return f"{self.ensemble.gen_class.__name__.removesuffix('_gen')} of qp"
-
-    def _ask(self, method: str, *values: AnyArray) -> FloatArray:
-        """Ask for a number, at values (m,) in each row, or at values (n, m) of the rows' own."""
-        ids = np.resize(
-            self.ids, max(2, self.n)
-        )  # for a single one qp answers in other shapes
-        try:
-            given = (np.broadcast_to(v, (len(ids), v.shape[-1])) for v in values)
-            return _ask(self.ensemble[ids], method, *given)[: self.n]
-        except (
-            Exception
-        ) as error:  # parametrisations lack this and that, and say so in many ways
-            why = f"qp could not compute {method} of {self.name} ({error})."
-            raise UnsupportedModelError(why) from error
-
-    def log_prob(self, y: AnyArray) -> FloatArray:
-        return self._ask("logpdf", as_rows(y))[:, 0]
-
-    def cdf(self, y: AnyArray) -> FloatArray:
-        return self._ask("cdf", as_rows(y))[:, 0]
-
-    def quantile(self, levels: object) -> FloatArray:
-        return self._ask("ppf", check_levels(levels))
-
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self._ask("ppf", rng.random((self.n, 1)))
-
-    def mean_std(self) -> tuple[FloatArray, FloatArray]:
-        mean, std = self._ask("mean"), self._ask("std")
-        return finite_moments(self.name, mean, std, mean.shape)
-
-    def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        low, middle, high = self.quantile([0.25, 0.5, 0.75]).T[:, :, None]
-        return middle, (high - low) / 1.35

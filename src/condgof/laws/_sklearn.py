@@ -1,4 +1,4 @@
-"""scikit-learn: regressors with error bars, classifiers, and any regressor with a residual scale."""
+"""scikit-learn: regressors with error bars, classifiers, and residual scales for others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from condgof.laws._library import as_pandas, as_table, class_law, comes_from
 from condgof.laws._parameters import Parameter
 from condgof.sample import RngLike, Seed, Use, as_numbers, take_rows
 
-#: Maps of y that keep a Gaussian Gaussian.
+#: Transformers that map y affinely, and so keep a Gaussian Gaussian.
 AFFINE = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+#: What a result says of a Gaussian process whose kernel has no noise.
 LATENT = (
     "the Gaussian process has no WhiteKernel: its standard deviations are those of the"
     " latent function, without the noise of the observations (also that in alpha)"
@@ -36,28 +37,42 @@ def adapt(obj: Any) -> Model:
     """Make a model of a fitted regressor or classifier."""
     from sklearn.base import is_classifier
 
+    name = type(obj).__name__
     _check_fitted(obj)
     if not is_classifier(obj):
-        _predictor(obj)  # which refuses what has none
-        return Model(partial(_gaussian, obj), type(obj).__name__)
+        gaussian_predictor(obj)  # refuses an estimator without standard deviations
+        return Model(partial(_gaussian_law, obj), name)
     if not hasattr(obj, "predict_proba"):
-        advice = (
-            "Wrap it in scikit-learn's CalibratedClassifierCV, or choose an option that"
-            " does."
-        )
         raise UnsupportedModelError(
-            f"{type(obj).__name__} predicts no probabilities. {advice}"
+            f"{name} predicts no probabilities. Wrap it in scikit-learn's"
+            " CalibratedClassifierCV, or choose an option that does."
         )
     return Model(partial(class_law, obj.predict_proba, obj.classes_), "scikit-learn")
 
 
-def _gaussian(obj: object, x: TableLike) -> Normal:
-    mean, std, last = _predictor(obj)(as_table(x))
-    law = Normal(mean=mean, std=np.reshape(std, np.shape(mean)))
-    if (kernel := getattr(last, "kernel_", None)) is None:
+class Prediction(NamedTuple):
+    """A Gaussian prediction: mean and standard deviation, (n,) or (n, d_y)."""
+
+    mean: AnyArray
+    std: AnyArray
+    #: The regressor that predicted them, without pipelines and searches around it.
+    regressor: Any
+
+
+def _gaussian_law(estimator: object, x: TableLike) -> Normal:
+    prediction = gaussian_predictor(estimator)(as_table(x))
+    mean = prediction.mean
+    law = Normal(mean=mean, std=np.reshape(prediction.std, np.shape(mean)))
+    kernel = getattr(prediction.regressor, "kernel_", None)
+    if kernel is None or _has_noise(kernel):
         return law
-    kernels = (type(part).__name__ for part in (kernel, *kernel.get_params().values()))
-    return law if "WhiteKernel" in kernels else law.noted(LATENT)
+    return law.noted(LATENT)
+
+
+def _has_noise(kernel: Any) -> bool:
+    """Whether a kernel of a Gaussian process, or a part of it, is a WhiteKernel."""
+    parts = (kernel, *kernel.get_params().values())
+    return any(type(part).__name__ == "WhiteKernel" for part in parts)
 
 
 def _check_fitted(obj: object) -> None:
@@ -76,65 +91,81 @@ def _check_fitted(obj: object) -> None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.") from error
 
 
-def _predictor(obj: Any) -> Callable[[Any], tuple[AnyArray, AnyArray, Any]]:
-    """Return the function x → mean, std and who predicts them, through all wrappers; or refuse."""
+def gaussian_predictor(obj: Any) -> Callable[[Any], Prediction]:
+    """Return the function x → prediction of an estimator, or refuse what has none.
+
+    Searches, pipelines and transformations of y are seen through.
+    """
     name = type(obj).__name__
-    if hasattr(obj, "best_estimator_"):
-        return _predictor(obj.best_estimator_)
-    if hasattr(obj, "steps"):
-        last, before = _predictor(obj.steps[-1][1]), obj[:-1]
-        return lambda x: last(before.transform(x) if len(obj.steps) > 1 else x)
-    if hasattr(obj, "regressor_"):
-        inner, transformer = _predictor(obj.regressor_), obj.transformer_
-        affine = type(transformer).__name__ in AFFINE and not getattr(
-            transformer, "clip", False
-        )
-        if type(transformer).__name__ == "FunctionTransformer":
-            affine = transformer.func is None and transformer.inverse_func is None
-        if not affine:
-            told = (
-                f"{name} models a transformed y, not Gaussian in y itself. Test that:"
-                " pass its"
-            )
+    if hasattr(obj, "best_estimator_"):  # a search
+        return gaussian_predictor(obj.best_estimator_)
+    if hasattr(obj, "steps"):  # a pipeline
+        last = gaussian_predictor(obj.steps[-1][1])
+        return partial(_predict_by_pipeline, obj, last)
+    if hasattr(obj, "regressor_"):  # a TransformedTargetRegressor
+        inner = gaussian_predictor(obj.regressor_)
+        if not _is_affine(obj.transformer_):
             raise UnsupportedModelError(
-                f"{told} regressor_ as the model and the transformed y as y."
+                f"{name} models a transformed y, not Gaussian in y itself. Test that: pass"
+                " its regressor_ as the model and the transformed y as y."
             )
-
-        def scaled(x: TableLike) -> tuple[AnyArray, AnyArray, Any]:
-            mean, std, last = inner(x)
-            columns, back = mean.reshape(len(mean), -1), transformer.inverse_transform
-            # An affine map takes a standard deviation to the distance between two images.
-            middle = back(columns)
-            return middle, np.abs(back(columns + std.reshape(columns.shape)) - middle), last
-
-        return scaled
+        return partial(_predict_transformed, inner, obj.transformer_)
     if "return_std" not in inspect.signature(obj.predict).parameters:
-        give = (
-            "Give it one: condgof.models.with_residual_scale(...) or"
-            " residual_scale_by_cv(...)."
-        )
         raise UnsupportedModelError(
-            f"{name} has no standard deviation: it is no density of y. {give}"
+            f"{name} has no standard deviation: it is no density of y. Give it one:"
+            " condgof.models.with_residual_scale(...) or residual_scale_by_cv(...)."
         )
-    # The linear ones multiply x as it is, which a polars frame does not bear.
-    return lambda x: (*obj.predict(as_pandas(x), return_std=True), obj)
+    return partial(_predict, obj)
+
+
+def _predict(regressor: Any, x: Any) -> Prediction:
+    # Linear regressors multiply x as it is, which polars frames do not support.
+    mean, std = regressor.predict(as_pandas(x), return_std=True)
+    return Prediction(mean, std, regressor)
+
+
+def _predict_by_pipeline(
+    pipeline: Any, last: Callable[[Any], Prediction], x: Any
+) -> Prediction:
+    return last(pipeline[:-1].transform(x) if len(pipeline.steps) > 1 else x)
+
+
+def _predict_transformed(
+    inner: Callable[[Any], Prediction], transformer: Any, x: Any
+) -> Prediction:
+    prediction = inner(x)
+    mean = prediction.mean.reshape(len(prediction.mean), -1)
+    std = prediction.std.reshape(mean.shape)
+    # An affine map takes a standard deviation to the distance between two images.
+    middle = transformer.inverse_transform(mean)
+    above = transformer.inverse_transform(mean + std)
+    return Prediction(middle, np.abs(above - middle), prediction.regressor)
+
+
+def _is_affine(transformer: Any) -> bool:
+    name = type(transformer).__name__
+    if name == "FunctionTransformer":
+        return transformer.func is None and transformer.inverse_func is None
+    return name in AFFINE and not getattr(transformer, "clip", False)
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualScale(Model):
-    """Gaussian model around what `regressor` predicts; `std` as `with_residual_scale` got it."""
+    """Gaussian model around the predictions of a regressor; see `with_residual_scale`."""
 
     regressor: Any = None
+    #: A number, an array (d_y,), or a function of x.
     std: Any = None
 
     def __repr__(self) -> str:
         return f"ResidualScale({self.regressor!r}, std={self.std!r})"
 
 
-def _around(regressor: Any, std: Any, x: Any) -> Normal:
-    n, mean = len(x), regressor.predict(as_table(x))
+def _law_around(regressor: Any, std: Any, x: Any) -> Normal:
+    n = len(x)
+    mean = regressor.predict(as_table(x))
     if callable(std):
-        std = Parameter.of("std", std).at(x, n)
+        std = Parameter.from_value("std", std).at(x, n)
     elif std.ndim:
         std = std[None]  # one row, for all rows
     return Normal(mean=np.asarray(mean).reshape(n, -1), std=std)
@@ -145,10 +176,11 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
 
     Parameters
     ----------
-    regressor, std : object with a ``predict(X)`` method; float, (d_y,) array or function of x
-        Whichever library fitted it; the standard deviation of the residuals, of data that
-        it was not fitted on (see `residual_scale_by_cv`), or a function x → (n,) or (n,
-        d_y).
+    regressor : object with a ``predict(X)`` method
+        Whichever library fitted it.
+    std : float, array of shape (d_y,), or function of x
+        The standard deviation of the residuals, of data that the regressor was not fitted
+        on (see `residual_scale_by_cv`), or a function x → (n,) or (n, d_y).
 
     Examples
     --------
@@ -159,8 +191,9 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
     array([-1., -1., -1., -1.])
     """
     if isinstance(regressor, type) or not hasattr(regressor, "predict"):
-        takes = "with_residual_scale takes an object with a predict method"
-        raise InputTypeError(f"{takes}, got {regressor!r}.")
+        raise InputTypeError(
+            f"with_residual_scale takes an object with a predict method, got {regressor!r}."
+        )
     name = type(regressor).__name__
     if comes_from(regressor, "sklearn"):
         from sklearn.base import is_classifier
@@ -176,15 +209,14 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
             raise InputError(
                 f"std must be positive, one number or one a column of y, got {std!r}."
             )
-    return ResidualScale(
-        partial(_around, regressor, std), name, regressor=regressor, std=std
-    )
+    make = partial(_law_around, regressor, std)
+    return ResidualScale(make, name, regressor=regressor, std=std)
 
 
 def residual_scale_by_cv(
     regressor: Any, X: Any, y: TableLike, *, cv: int = 5, rng: RngLike = None
 ) -> ResidualScale:
-    """Make a density of any scikit-learn regressor, its residual scale found by cross-validation.
+    """Make a density of any scikit-learn regressor: its residual scale by cross-validation.
 
     The standard deviation (`std` of the model, (d_y,)) is the root mean square of the
     out-of-fold residuals, the same at every x. Those of the rows that it was fitted on
@@ -192,12 +224,15 @@ def residual_scale_by_cv(
 
     Parameters
     ----------
-    regressor, X, y : estimator; array or frame (n,) or (n, d_x); array_like (n,) or (n, d_y)
+    regressor : estimator
         It is never changed: folds, and all rows when it is not fitted, are fitted on
-        clones. The data are those of training: *not* those that the model will be tested
-        on.
-    cv, rng : int; int, numpy.random.Generator or None
-        Number of folds; for drawing them, and for ``random_state`` of None.
+        clones.
+    X, y : array or frame (n,) or (n, d_x); array_like (n,) or (n, d_y)
+        The data of training: *not* those that the model will be tested on.
+    cv : int
+        Number of folds.
+    rng : int, numpy.random.Generator or None
+        For drawing the folds, and for ``random_state`` of None.
 
     Examples
     --------
@@ -213,21 +248,23 @@ def residual_scale_by_cv(
         raise InputTypeError(
             f"{type(regressor).__name__} is a classifier. Pass a regressor."
         )
-    X, targets = as_table(X), as_numbers(y, "y").astype(np.float64)
-    n, generator = len(targets), Seed.of(rng).stream(Use.SPLIT)
+    X = as_table(X)
+    targets = as_numbers(y, "y").astype(np.float64)
+    generator = Seed.of(rng).stream(Use.SPLIT)
+    n = len(targets)
     if len(X) != n:
         raise InputError(f"X has {len(X)} rows and y has {n}. Pass one row of X for each.")
     if not 2 <= check_count(cv, "cv") <= n:
         raise InputError(f"cv must be between 2 and the number of rows, {n}, got {cv}.")
-    order, squares = generator.permutation(n), []
-    for test in map(np.sort, np.array_split(order, cv)):
+    order = generator.permutation(n)
+    squares = []
+    for fold in np.array_split(order, cv):
+        test = np.sort(fold)
         train = np.setdiff1d(order, test)
         fitted = seeded_clone(regressor, generator).fit(take_rows(X, train), targets[train])
-        mean, held = (
-            fitted.predict(take_rows(X, test)),
-            targets[test].reshape(len(test), -1),
-        )
-        squares.append(np.square(held - np.asarray(mean).reshape(held.shape)))
+        held_out = targets[test].reshape(len(test), -1)
+        mean = np.asarray(fitted.predict(take_rows(X, test))).reshape(held_out.shape)
+        squares.append(np.square(held_out - mean))
     std: FloatArray = np.sqrt(np.concatenate(squares).mean(axis=0))
     if not (std > 0).all():
         raise InputError(
@@ -254,12 +291,12 @@ def checked_base(estimator: object, maker: str) -> Any:
 
 
 def seeded_clone(estimator: object, generator: np.random.Generator) -> Any:
-    """Clone an estimator, with a seed for each random_state of None, which would draw globally."""
+    """Clone an estimator, with a seed for each random_state of None (the global one)."""
     from sklearn.base import clone
 
     copy = clone(estimator)
-    given = copy.get_params()
-    names = [
-        k for k in sorted(given) if k.split("__")[-1] == "random_state" and given[k] is None
-    ]
-    return copy.set_params(**{name: int(generator.integers(2**31)) for name in names})
+    seeds = {}
+    for name, value in sorted(copy.get_params().items()):
+        if name.split("__")[-1] == "random_state" and value is None:
+            seeds[name] = int(generator.integers(2**31))
+    return copy.set_params(**seeds)

@@ -22,28 +22,31 @@ from condgof.laws._law import Law, Model, as_rows, refuse_outside
 from condgof.laws._library import as_table
 from condgof.laws._scipy import FLAT
 
-#: The closed form of a distribution, from its parameters by name, (n, d_y) each.
-CLOSED: dict[str, Callable[..., Law]] = {
-    "Normal": lambda mu, sigma: Normal(mu, sigma),
-    "Laplace": lambda mu, scale: families.Laplace(mu, scale),
-    "TDistribution": lambda mu, sigma, df: families.StudentT(df, mu, sigma),
-    "Cauchy": lambda mu, scale: families.StudentT(np.ones_like(mu), mu, scale),
+#: Closed forms, from skpro's parameters by name, (n, d_y) each.
+CLOSED_FORMS: dict[str, Callable[..., Law]] = {
+    "Normal": lambda mu, sigma: Normal(mean=mu, std=sigma),
+    "Laplace": lambda mu, scale: families.Laplace(loc=mu, scale=scale),
+    "TDistribution": lambda mu, sigma, df: families.StudentT(df=df, loc=mu, scale=sigma),
+    "Cauchy": lambda mu, scale: families.StudentT(df=np.ones_like(mu), loc=mu, scale=scale),
     "Gamma": lambda alpha, beta: families.Gamma(shape=alpha, rate=beta),
     "Exponential": lambda rate: families.Exponential(rate=rate),
-    "LogNormal": lambda mu, sigma: families.LogNormal(mu, sigma),
+    "LogNormal": lambda mu, sigma: families.LogNormal(mu=mu, sigma=sigma),
     "InverseGaussian": lambda mu, scale: families.InverseGaussian(
         mean=mu * scale, shape=scale
     ),
-    "Beta": lambda alpha, beta: families.Beta(alpha, beta),
-    "Uniform": lambda lower, upper: families.Uniform(lower, upper),
-    "Poisson": lambda mu: counts.Poisson(mu),
-    "NegativeBinomial": lambda mu, alpha: counts.NegativeBinomial(mu, 1.0 / alpha),
-    "Binomial": lambda n, p: counts.Binomial(n, p),
+    "Beta": lambda alpha, beta: families.Beta(a=alpha, b=beta),
+    "Uniform": lambda lower, upper: families.Uniform(low=lower, high=upper),
+    "Poisson": lambda mu: counts.Poisson(mean=mu),
+    "NegativeBinomial": lambda mu, alpha: counts.NegativeBinomial(
+        mean=mu, dispersion=1.0 / alpha
+    ),
+    "Binomial": lambda n, p: counts.Binomial(trials=n, p=p),
 }
-#: Distributions of a sample, whose atoms are where the sample was and not where y may be.
-ATOMS = ("Empirical", "QPD_Empirical", "Delta")
+#: Discrete distributions whose atoms are where a sample was, not where y may be.
+SAMPLES = ("Empirical", "QPD_Empirical", "Delta")
+#: Distributions whose density is piecewise constant.
 HISTOGRAMS = ("Histogram", "QPD_Histogram")
-#: For predictions that draw from NumPy's global state, one at a time.
+#: NumPy's global random state belongs to the process: one prediction at a time may use it.
 LOCK = threading.Lock()
 
 
@@ -62,63 +65,90 @@ def adapt(obj: Any) -> Law | Model:
         )
     if not obj.is_fitted:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
-    return Model(partial(_predicted, obj), name)
+    return Model(partial(_predicted_law, obj), name)
 
 
-def _predicted(regressor: Any, x: Any) -> Law:
-    return _law(_steadily(regressor.predict_proba, as_table(x)))(n=len(x))
-
-
-def _steadily(predict: Callable[[Any], Any], table: Any) -> Any:
-    """Predict the same each time; what draws from NumPy's global state is made again, seeded."""
+def _predicted_law(regressor: Any, x: Any) -> Law:
+    table = as_table(x)
     if hasattr(table, "iloc"):  # skpro matches rows by index, which may repeat
         table = table.set_axis(range(len(table)), axis=0)
+    return _law(_predict_reproducibly(regressor.predict_proba, table))(n=len(x))
 
-    def moved() -> bool:
-        return pickle.dumps(np.random.get_state(legacy=False)) != before
 
+def _predict_reproducibly(predict: Callable[[Any], Any], table: Any) -> Any:
+    """Return the same prediction each time.
+
+    A prediction that draws from NumPy's global random state is made again with that state
+    seeded; afterwards the state is what it was.
+    """
     with LOCK:
         state = np.random.get_state(legacy=False)
         before = pickle.dumps(state)
+
+        def state_has_moved() -> bool:
+            return pickle.dumps(np.random.get_state(legacy=False)) != before
+
         try:
             distribution = predict(table)
-            if moved():
+            if state_has_moved():
                 np.random.seed(0)
                 distribution = predict(table)
             return distribution
         finally:
-            if moved():
+            if state_has_moved():
                 np.random.set_state(state)
 
 
 def _law(distribution: Any) -> Law:
     """Return the law of a distribution's rows: a closed form, or what skpro computes."""
-    name, (_, d_y) = type(distribution).__name__, distribution.shape
-    discrete = _tag(distribution, "distr:measuretype") == "discrete" and name not in ATOMS
+    name = type(distribution).__name__
+    d_y = distribution.shape[1]
+    discrete = _measure(distribution) == "discrete" and name not in SAMPLES
     if not discrete:
         _refuse_atoms(distribution)
         if name == "NormalMixture":
             return _normal_mixture(
-                distribution.pi, distribution.mu, distribution.sigma, d_y
+                weights=distribution.pi,
+                means=distribution.mu,
+                stds=distribution.sigma,
+                d_y=d_y,
             )
-    if name in CLOSED and (d_y == 1 or not discrete):
-        return CLOSED[name](**_parameters(distribution))
+    if name in CLOSED_FORMS and (d_y == 1 or not discrete):
+        return CLOSED_FORMS[name](**_parameters(distribution))
     if d_y != 1:
-        only = f"is known here for a single column of y only, and this one has {d_y}"
-        raise UnsupportedModelError(f"{name} of skpro {only}.")
+        raise UnsupportedModelError(
+            f"{name} of skpro is known here for a single column of y only, and this one"
+            f" has {d_y}."
+        )
     if name == "Mixture":
-        parts = [part for _, part in distribution._distributions]
-        if any(type(part).__name__ != "Normal" for part in parts):
-            advice = "Pass its log-density to condgof.from_log_prob, with its support."
-            raise UnsupportedModelError(
-                f"A mixture of skpro must have normal parts. {advice}"
-            )
-        given = [_parameters(part) for part in parts]
-        means, stds = (np.stack([p[key] for p in given], axis=1) for key in ("mu", "sigma"))
-        return _normal_mixture(distribution._weights, means, stds, 1)
-    return (SkproCounts if discrete else FlatRows if name in HISTOGRAMS else SkproRows)(
-        distribution
+        return _mixture(distribution)
+    if discrete:
+        return SkproCounts(distribution)
+    if name in HISTOGRAMS:
+        return FlatRows(distribution)
+    return SkproRows(distribution)
+
+
+def _mixture(distribution: Any) -> Law:
+    """Return the law of a mixture of several distributions of shape (n, 1)."""
+    parts = [part for _, part in distribution._distributions]
+    if any(type(part).__name__ != "Normal" for part in parts):
+        raise UnsupportedModelError(
+            "A mixture of skpro must have normal parts. Pass its log-density to"
+            " condgof.from_log_prob, with its support."
+        )
+    parameters = [_parameters(part) for part in parts]
+    return _normal_mixture(
+        weights=distribution._weights,
+        means=np.stack([p["mu"] for p in parameters], axis=1),
+        stds=np.stack([p["sigma"] for p in parameters], axis=1),
+        d_y=1,
     )
+
+
+def _measure(distribution: Any) -> Any:
+    """Return skpro's tag of a distribution: "continuous", "discrete" or "mixed"."""
+    return _tag(distribution, "distr:measuretype")
 
 
 def _tag(distribution: Any, name: str) -> Any:
@@ -126,44 +156,49 @@ def _tag(distribution: Any, name: str) -> Any:
 
 
 def _parameters(distribution: Any) -> dict[str, FloatArray]:
-    given = distribution.get_params(deep=False)
-    names = given.keys() - {"index", "columns"}  # rows match by position
+    """Return the parameters by name, (n, d_y) each; rows are matched by position."""
+    values = distribution.get_params(deep=False)
     return {
-        k: np.broadcast_to(np.asarray(given[k], np.float64), distribution.shape)
-        for k in names
+        name: np.broadcast_to(np.asarray(value, np.float64), distribution.shape)
+        for name, value in values.items()
+        if name not in ("index", "columns")
     }
 
 
-def _normal_mixture(pi: Any, mu: Any, sigma: Any, d_y: int) -> NormalMixture:
-    weights, *others = (
-        np.array(p, dtype=np.float64) for p in (np.atleast_2d(pi), mu, sigma)
-    )
-    means, stds = (p[..., None] if p.ndim < 3 else p for p in others)
+def _normal_mixture(weights: Any, means: Any, stds: Any, d_y: int) -> NormalMixture:
+    """Broadcast weights (C,) or (n, C), and means and stds (n, C) or (n, C, d_y)."""
+    weights = np.array(np.atleast_2d(weights), dtype=np.float64)
+    means = np.array(means, dtype=np.float64)
+    stds = np.array(stds, dtype=np.float64)
+    means = means[..., None] if means.ndim < 3 else means
+    stds = stds[..., None] if stds.ndim < 3 else stds
     shape = np.broadcast_shapes(means.shape, stds.shape, (1, weights.shape[1], d_y))
-    weights = np.broadcast_to(normalised(weights), shape[:2])
     return NormalMixture(
-        weights, np.broadcast_to(means, shape), np.broadcast_to(stds, shape)
+        weights=np.broadcast_to(normalised(weights), shape[:2]),
+        means=np.broadcast_to(means, shape),
+        stds=np.broadcast_to(stds, shape),
     )
 
 
 def _refuse_atoms(distribution: Any) -> None:
+    """Refuse a distribution that, itself or in a part of it, is not continuous."""
     parts = [
         part for part in distribution.get_params().values() if hasattr(part, "log_pdf")
     ]
     for part in parts:
         _refuse_atoms(part)
-    if not parts and (kind := _tag(distribution, "distr:measuretype")) != "continuous":
-        told = (
+    kind = _measure(distribution)
+    if not parts and kind != "continuous":
+        raise UnsupportedModelError(
             f"{type(distribution).__name__} of skpro is a {kind} distribution: some values"
-            " of y have"
+            " of y have a probability, and those values are no counts. Use"
+            " condgof.from_draws."
         )
-        advice = "those values are no counts. Use condgof.from_draws."
-        raise UnsupportedModelError(f"{told} a probability, and {advice}")
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows(Law):
-    """What any distribution of shape (n, 1) offers; asked by arrays: skpro matches frames by index."""
+    """Any distribution of shape (n, 1), called with arrays: frames are matched by index."""
 
     distribution: Any
 
@@ -183,10 +218,11 @@ class _Rows(Law):
         if "ppf" not in self._exact():
             return super().support
         with np.errstate(all="ignore"):
-            low, high = (
-                self._ask("ppf", np.full((self.n, 1), q))[:, None] for q in (0.0, 1.0)
-            )
-        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+            low = self._ask("ppf", np.zeros((self.n, 1)))[:, None]
+            high = self._ask("ppf", np.ones((self.n, 1)))[:, None]
+        low = np.where(np.isnan(low), -np.inf, low)
+        high = np.where(np.isnan(high), np.inf, high)
+        return low, high
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return self._ask("cdf", as_rows(y))
@@ -200,14 +236,16 @@ class _Rows(Law):
             raise UnsupportedModelError(
                 f"skpro has no exact mean and variance of {self.name}."
             )
-        mean, var = self.distribution.mean(), self.distribution.var()
-        return np.array(mean, dtype=np.float64), np.sqrt(np.array(var, dtype=np.float64))
+        mean = np.array(self.distribution.mean(), dtype=np.float64)
+        variance = np.array(self.distribution.var(), dtype=np.float64)
+        return mean, np.sqrt(variance)
 
     def _exact(self) -> set[str]:
-        """Return what skpro computes without approximation by draws or differences."""
+        """Return the methods that skpro does not approximate by draws or differences."""
         return set(_tag(self.distribution, "capabilities:exact") or ())
 
     def _ask(self, method: str, values: FloatArray) -> FloatArray:
+        """Call a method with values (n, 1), and return (n,)."""
         if method in ("pdf", "cdf", "ppf") and method not in self._exact():
             raise UnsupportedModelError(f"skpro has no exact {method} of {self.name}.")
         return np.array(getattr(self.distribution, method)(values), dtype=np.float64)[:, 0]
@@ -229,7 +267,7 @@ class FlatRows(_Rows):
 
 
 class SkproCounts(counts.Counts, _Rows):
-    """A distribution of counts without a closed form here; only its probabilities tell its support."""
+    """Counts without a closed form here; their support is where the pmf is positive."""
 
     def _bounds(self) -> tuple[AnyArray, AnyArray]:
         return np.array(-np.inf), np.array(np.inf)

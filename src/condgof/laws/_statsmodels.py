@@ -1,9 +1,10 @@
-"""Results of statsmodels: least squares, generalised linear models, and models of a discrete y."""
+"""Results of statsmodels: least squares, generalised linear models, and discrete models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,29 +21,55 @@ from condgof.laws._parameters import Parameter, check_positive
 from condgof.laws._scipy import from_frozen
 from condgof.sample import as_numbers
 
-#: The closed form of a family of a GLM, from μ, φ and trials, (n,) each, and the GLM.
-FAMILIES: dict[str, Callable[..., Law]] = {
-    "Gaussian": lambda mu, phi, *_: Normal(mu, np.sqrt(phi)),
-    "Gamma": lambda mu, phi, *_: Gamma(
-        shape=1.0 / phi, scale=check_positive(mu, "The mean") * phi
+
+@dataclass(frozen=True, eq=False)
+class GlmPrediction:
+    """What a GLM predicts of n rows."""
+
+    mean: FloatArray  # μ, (n,)
+    dispersion: FloatArray  # φ over the variance weights, (n,)
+    trials: FloatArray | None  # of a binomial family, (n,)
+    family: Any  # the family of statsmodels
+
+
+def _gamma(p: GlmPrediction) -> Law:
+    mean = check_positive(p.mean, "The mean")
+    return Gamma(shape=1.0 / p.dispersion, scale=mean * p.dispersion)
+
+
+def _binomial(p: GlmPrediction) -> Law:
+    if p.trials is None:
+        return bernoulli(p.mean)
+    return counts.Binomial(trials=p.trials, p=np.clip(p.mean, 0.0, 1.0))
+
+
+#: Families of a GLM by name, as closed forms.
+FAMILIES: dict[str, Callable[[GlmPrediction], Law]] = {
+    "Gaussian": lambda p: Normal(mean=p.mean, std=np.sqrt(p.dispersion)),
+    "Gamma": _gamma,
+    "InverseGaussian": lambda p: InverseGaussian(mean=p.mean, shape=1.0 / p.dispersion),
+    "Poisson": lambda p: counts.Poisson(mean=p.mean),
+    "NegativeBinomial": lambda p: counts.NegativeBinomial(
+        mean=p.mean, dispersion=float(p.family.alpha)
     ),
-    "InverseGaussian": lambda mu, phi, *_: InverseGaussian(mean=mu, shape=1.0 / phi),
-    "Poisson": lambda mu, *_: counts.Poisson(mu),
-    "NegativeBinomial": lambda mu, _, __, glm: counts.NegativeBinomial(
-        mu, float(glm.family.alpha)
-    ),
-    "Binomial": lambda mu, _, trials, __: (
-        bernoulli(mu) if trials is None else counts.Binomial(trials, np.clip(mu, 0.0, 1.0))
-    ),
+    "Binomial": _binomial,
 }
-SUPPORTED = f"OLS, WLS, GLM ({', '.join(FAMILIES)}), counts (truncated ones at 0), "
-SUPPORTED += "Logit, Probit, MNLogit, OrderedModel"
-DISCRETE = ("Poisson", "NegativeBinomial", "Binomial")
-#: Two classes, by the probability of the second; several, by their probabilities.
-BINARY, CLASSES = ("Logit", "Probit"), ("MNLogit", "OrderedModel")
-#: Counts with more or fewer zeros, which are closed forms here.
+#: Those of a discrete y, whose dispersion must be 1.
+DISCRETE_FAMILIES = ("Poisson", "NegativeBinomial", "Binomial")
+#: Models of two classes, which predict the probability of the second.
+BINARY = ("Logit", "Probit")
+#: Models of several classes, which predict all probabilities.
+CLASSES = ("MNLogit", "OrderedModel")
+#: Zero-inflated counts with a closed form here.
 INFLATED = ("ZeroInflatedPoisson", "ZeroInflatedNegativeBinomialP")
-CUT = ("HurdleCountModel", "TruncatedLFPoisson", "TruncatedLFNegativeBinomialP")
+#: Counts whose positive part is truncated at 0.
+TRUNCATED = ("HurdleCountModel", "TruncatedLFPoisson", "TruncatedLFNegativeBinomialP")
+SUPPORTED = (
+    f"OLS, WLS, GLM ({', '.join(FAMILIES)}), counts (truncated ones at 0), Logit, Probit,"
+    " MNLogit, OrderedModel"
+)
+#: A fit has no quasi-likelihood if its scale is 1 up to this.
+SCALE_ROUNDING = 1e-9
 
 
 def from_statsmodels(
@@ -86,78 +113,79 @@ def from_statsmodels(
     True
     """
     _check_supported(results)
-    given, beside, fixed = (weights, offset, exposure, trials, exog_infl), {}, {}
-    for (name, needed), value in zip(
-        _fitted_with(results.model).items(), given, strict=True
-    ):
+    model = results.model
+    given = {
+        "weights": weights,
+        "offset": offset,
+        "exposure": exposure,
+        "trials": trials,
+        "exog_infl": exog_infl,
+    }
+    needed = _fitted_with(model)
+    # These two may be given where the fit does not need them.
+    usable = {
+        "weights": not _is_discrete(model),
+        "exog_infl": hasattr(model, "exog_infl"),
+    }
+    by_row: dict[str, AnyArray] = {}
+    fixed: dict[str, Any] = {}
+    for name, value in given.items():
         if value is None:
-            if needed:
-                call = f"from_statsmodels(results, {name}=...), an array or a function of x"
+            if needed[name]:
                 raise InputError(
-                    f"The model was fitted with {name}. Pass that of your rows: {call}."
+                    f"The model was fitted with {name}. Pass that of your rows:"
+                    f" from_statsmodels(results, {name}=...), an array or a function of x."
                 )
-            continue
-        # Weights may be given where the fit had none.
-        usable = {
-            "weights": not _discrete(results.model),
-            "exog_infl": hasattr(results.model, name),
-        }
-        if not (needed or usable.get(name, False)):
+        elif not (needed[name] or usable.get(name, False)):
             raise InputError(
                 f"The model was fitted without {name}, so that {name}= has no meaning."
             )
-        if callable(value) or (np.ndim(value) == 0 and not isinstance(value, str)):
+        elif callable(value) or (np.ndim(value) == 0 and not isinstance(value, str)):
             fixed[name] = value
         else:
             advice = "A column of x is a function of it, lambda x: x['name']."
-            beside[name] = as_numbers(value, name, advice=advice).astype(np.float64)
-    return Model(
-        partial(_law, results, fixed),
-        f"{type(results.model).__name__} of statsmodels",
-        beside,
-    )
+            by_row[name] = as_numbers(value, name, advice=advice).astype(np.float64)
+    name = f"{type(model).__name__} of statsmodels"
+    return Model(partial(_law, results, fixed), name, beside=by_row)
 
 
-def _law(results: Any, fixed: dict[str, Any], x: TableLike, **beside: AnyArray) -> Law:
-    model, table = results.model, as_pandas(x)
-    n, formula, given = len(table), getattr(model, "formula", None), {}
-    if formula is None and table.shape[1] != (count := model.exog.shape[1]):
-        hint = "Is the constant among them (statsmodels.api.add_constant)?"
-        raise InputError(
-            f"The model was fitted on {count} columns, and x has {table.shape[1]}. {hint}"
-        )
-    if formula is not None and not hasattr(table, "columns"):
-        fitted = f"The model was fitted by the formula {str(formula)!r}"
-        raise InputTypeError(
-            f"{fitted}, and x has no column names. Pass x as a frame with them."
-        )
-    for name, value in {**fixed, **beside}.items():
-        width = model.k_inflate if name == "exog_infl" else 1
-        values = Parameter.of(name, value).at(x, n).values(n, (width,))
-        given[name] = np.array(values if name == "exog_infl" else values[:, 0])
-    if hasattr(model, "exog_infl"):  # statsmodels would take the rows of the fit
-        given.setdefault(
-            "exog_infl", np.broadcast_to(model.exog_infl[:1], (n, model.k_inflate))
-        )
-    weights, trials = (given.pop(name, None) for name in ("weights", "trials"))
+def _law(results: Any, fixed: dict[str, Any], x: TableLike, **by_row: AnyArray) -> Law:
+    """Return the law at rows of x.
 
-    def predict(**which: str) -> FloatArray:
-        return np.asarray(results.predict(table, **given, **which), dtype=np.float64)
-
-    if (family := _family(model)) is None:
-        law = _counts_or_classes(
-            results, predict, lambda: results.get_distribution(table, **given)
-        )
+    Parameters
+    ----------
+    results : Results of statsmodels
+    fixed, by_row : dict
+        What `from_statsmodels` got besides x: numbers and functions of x, and arrays with a
+        row for each of x.
+    """
+    model = results.model
+    table = as_pandas(x)
+    _check_columns(model, table)
+    inputs = _evaluate(model, {**fixed, **by_row}, x, len(table))
+    weights = inputs.pop("weights", None)
+    trials = inputs.pop("trials", None)
+    predicted = Predicted(results, table, inputs)
+    family = _family(model)
+    if family is None:
+        law = _discrete_law(predicted)
     else:
         scale = float(results.scale)
-        if family in DISCRETE and abs(scale - 1.0) > 1e-9:
-            quasi = f"scale {scale:.4g} (quasi-likelihood), which is no distribution of y"
+        if family in DISCRETE_FAMILIES and abs(scale - 1.0) > SCALE_ROUNDING:
             raise UnsupportedModelError(
-                f"This {family} GLM has the {quasi}. Fit it with scale=1."
+                f"This {family} GLM has the scale {scale:.4g} (quasi-likelihood), which is"
+                " no distribution of y. Fit it with scale=1."
             )
         by = 1.0 if weights is None else check_positive(weights, "weights")
-        law = FAMILIES[family](predict(), np.full(n, scale) / by, trials, model)
+        prediction = GlmPrediction(
+            mean=predicted(),
+            dispersion=np.full(len(table), scale) / by,
+            trials=trials,
+            family=getattr(model, "family", None),
+        )
+        law = FAMILIES[family](prediction)
     response = model.endog_names
+    formula = getattr(model, "formula", None)
     if formula is not None and isinstance(response, str) and not response.isidentifier():
         return law.noted(
             f"statsmodels fitted the response {response!r} of the formula: y must be that"
@@ -165,92 +193,177 @@ def _law(results: Any, fixed: dict[str, Any], x: TableLike, **beside: AnyArray) 
     return law
 
 
-def _counts_or_classes(
-    results: Any, predict: Callable[..., FloatArray], distribution: Callable[[], Any]
-) -> Law:
-    """Return the law of a discrete y, from what statsmodels predicts."""
-    model, name = results.model, type(results.model).__name__
+def _check_columns(model: Any, table: Any) -> None:
+    """Refuse a table without the columns that the model was fitted on."""
+    formula = getattr(model, "formula", None)
+    if formula is not None:
+        if not hasattr(table, "columns"):
+            raise InputTypeError(
+                f"The model was fitted by the formula {str(formula)!r}, and x has no column"
+                " names. Pass x as a frame with them."
+            )
+        return
+    count = model.exog.shape[1]
+    if table.shape[1] != count:
+        raise InputError(
+            f"The model was fitted on {count} columns, and x has {table.shape[1]}. Is the"
+            " constant among them (statsmodels.api.add_constant)?"
+        )
+
+
+def _evaluate(
+    model: Any, values: dict[str, Any], x: TableLike, n: int
+) -> dict[str, FloatArray]:
+    """Return what a prediction needs besides x, (n,) each; `exog_infl` is (n, k)."""
+    inputs = {}
+    for name, value in values.items():
+        parameter = Parameter.from_value(name, value).at(x, n)
+        if name == "exog_infl":
+            inputs[name] = np.array(parameter.values(n, (model.k_inflate,)))
+        else:
+            inputs[name] = np.array(parameter.values(n, (1,))[:, 0])
+    if hasattr(model, "exog_infl") and "exog_infl" not in inputs:
+        # It was constant in the fit; statsmodels would take all rows of the fit.
+        constant = model.exog_infl[:1]
+        inputs["exog_infl"] = np.broadcast_to(constant, (n, model.k_inflate))
+    return inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Results of statsmodels at rows of a table, with what a prediction needs besides."""
+
+    results: Any
+    table: Any
+    inputs: dict[str, FloatArray]
+
+    def __call__(self) -> FloatArray:
+        """Return the means (n,), or probabilities of classes (n, K)."""
+        values = self.results.predict(self.table, **self.inputs)
+        return np.asarray(values, dtype=np.float64)
+
+    def which(self, quantity: str) -> FloatArray:
+        """Return another quantity that statsmodels predicts, by its name for it."""
+        values = self.results.predict(self.table, **self.inputs, which=quantity)
+        return np.asarray(values, dtype=np.float64)
+
+    def distribution(self) -> Any:
+        """Return a frozen distribution of SciPy."""
+        return self.results.get_distribution(self.table, **self.inputs)
+
+
+def _discrete_law(predicted: Predicted) -> Law:
+    """Return the law of classes or counts, from what statsmodels predicts."""
+    model = predicted.results.model
+    name = type(model).__name__
     if name in BINARY:
-        return bernoulli(predict())
+        return bernoulli(predicted())
     if name == "OrderedModel":
-        return probabilities(predict(), list(model.labels), ordered=True)
+        return probabilities(predicted(), list(model.labels), ordered=True)
     if name == "MNLogit":
         labels: list[Any] = [str(label) for _, label in sorted(model._ynames_map.items())]
         with suppress(ValueError):  # statsmodels keeps numbers as text
             labels = [float(label) for label in labels]
-        return probabilities(predict(), labels)
-    if name not in (*INFLATED, *CUT):
-        law = from_frozen(distribution())
-        assert law is not None
-        return law
-    mean = predict(which="mean-main")
-    forms: tuple[Callable[..., Law], ...]
+        return probabilities(predicted(), labels)
     if name in INFLATED:
-        forms = counts.ZeroInflatedPoisson, counts.ZeroInflatedNegativeBinomial
-        zeros = 1.0 - predict(which="prob-main")
-    else:
-        forms = counts.HurdlePoisson, counts.HurdleNegativeBinomial
-        hurdle = name == "HurdleCountModel"
-        zeros = predict(which="prob-zero") if hurdle else np.zeros(len(mean))
-    power = getattr(getattr(model, "model2", model).model_main, "parameterization", None)
+        return _zero_inflated_law(predicted)
+    if name in TRUNCATED:
+        return _hurdle_law(predicted)
+    law = from_frozen(predicted.distribution())
+    assert law is not None
+    return law
+
+
+def _zero_inflated_law(predicted: Predicted) -> Law:
+    mean = predicted.which("mean-main")
+    zeros = 1.0 - predicted.which("prob-main")
+    dispersion = _dispersion(predicted.results, mean)
+    if dispersion is None:
+        return counts.ZeroInflatedPoisson(mean, zeros)
+    return counts.ZeroInflatedNegativeBinomial(mean, dispersion, zeros)
+
+
+def _hurdle_law(predicted: Predicted) -> Law:
+    """Return the law of a hurdle model, or of a truncated one, which has no zeros."""
+    mean = predicted.which("mean-main")
+    hurdle = type(predicted.results.model).__name__ == "HurdleCountModel"
+    zeros = predicted.which("prob-zero") if hurdle else np.zeros(len(mean))
+    dispersion = _dispersion(predicted.results, mean)
+    if dispersion is None:
+        return counts.HurdlePoisson(mean, zeros)
+    return counts.HurdleNegativeBinomial(mean, dispersion, zeros)
+
+
+def _dispersion(results: Any, mean: FloatArray) -> FloatArray | None:
+    """Return the dispersion of the counts' negative binomial, (n,); None of a Poisson.
+
+    The variance of NB-P is μ + α μ^p, that of our negative binomial μ + dispersion·μ².
+    """
+    model = results.model
+    counted = getattr(model, "model2", model).model_main
+    power = getattr(counted, "parameterization", None)
     if power is None:
-        return forms[0](mean, zeros)
-    # The variance of NB-P is μ + α μ^p.
-    return forms[1](mean, np.asarray(results.params)[-1] * mean ** (power - 2.0), zeros)
+        return None
+    alpha = np.asarray(results.params)[-1]
+    return np.asarray(alpha * mean ** (power - 2.0))
 
 
 def _family(model: Any) -> str | None:
-    """Return the family of a GLM, which least squares are too."""
+    """Return the family of a GLM or of least squares by name; None of any other model."""
     name = type(model).__name__ if comes_from(model, "statsmodels") else ""
     if name == "GLM":
         return type(model.family).__name__
     return "Gaussian" if name in ("OLS", "WLS") else None
 
 
-def _discrete(model: object) -> bool:
-    module, name = type(model).__module__, type(model).__name__
-    return (
-        _family(model) in DISCRETE or ".discrete." in module or name in (*BINARY, *CLASSES)
-    )
+def _is_discrete(model: object) -> bool:
+    if _family(model) in DISCRETE_FAMILIES or ".discrete." in type(model).__module__:
+        return True
+    return type(model).__name__ in (*BINARY, *CLASSES)
 
 
 def _check_supported(results: object) -> None:
     """Refuse what is no fitted model of a kind that is known."""
     model = getattr(results, "model", results)
-    name, family = type(model).__name__, _family(model)
+    name = type(model).__name__
+    family = _family(model)
     if not hasattr(results, "params") or not hasattr(results, "predict"):
-        told = f"{name} of statsmodels holds no fitted regression"
-        raise InputTypeError(f"{told}. Pass what the fit method of a model returns.")
-    if _discrete(model):
-        known = name in (*CUT, *CLASSES) or hasattr(model, "get_distribution")
-        known = known and getattr(model, "truncation", 0) == 0
-        if _varies(model, "var_weights", 1.0):
-            told = f"A {family} GLM with var_weights is no distribution of y"
+        raise InputTypeError(
+            f"{name} of statsmodels holds no fitted regression. Pass what the fit method of"
+            " a model returns."
+        )
+    if _is_discrete(model):
+        if _varies(model, "var_weights", usual=1.0):
             raise UnsupportedModelError(
-                f"{told}. Fit columns of successes and failures, with trials=."
+                f"A {family} GLM with var_weights is no distribution of y. Fit columns of"
+                " successes and failures, with trials=."
             )
+        predicts = name in (*TRUNCATED, *CLASSES) or hasattr(model, "get_distribution")
+        known = predicts and getattr(model, "truncation", 0) == 0
     elif not hasattr(results, "scale"):
-        give = "Give one: condgof.models.with_residual_scale(results, std=...)"
         raise UnsupportedModelError(
-            f"These results of {name} have no estimate of the noise. {give}."
+            f"These results of {name} have no estimate of the noise. Give one:"
+            " condgof.models.with_residual_scale(results, std=...)."
         )
     else:
         known = family in FAMILIES
     if not known:
         refused = f"A GLM of the family {family}" if family else f"{name} of statsmodels"
-        works = f"What works: {SUPPORTED}; your own log-density with condgof.from_log_prob"
-        raise UnsupportedModelError(f"{refused} is not supported. {works}.")
+        raise UnsupportedModelError(
+            f"{refused} is not supported. What works: {SUPPORTED}; your own log-density"
+            " with condgof.from_log_prob."
+        )
 
 
 def _fitted_with(model: object) -> dict[str, bool]:
-    """Say what a fit had besides x that a prediction at other rows needs."""
+    """Return what a fit had besides x that a prediction at other rows needs."""
+    weights = "var_weights" if hasattr(model, "var_weights") else "weights"
     return {
-        "weights": _varies(
-            model, "var_weights" if hasattr(model, "var_weights") else "weights", 1.0
-        ),
-        "offset": _varies(model, "offset", 0.0),
-        "exposure": _varies(model, "exposure", 0.0),  # kept as its logarithm
-        "trials": _varies(model, "n_trials", 1.0),
+        "weights": _varies(model, weights, usual=1.0),
+        "offset": _varies(model, "offset", usual=0.0),
+        # statsmodels keeps the logarithm of the exposure.
+        "exposure": _varies(model, "exposure", usual=0.0),
+        "trials": _varies(model, "n_trials", usual=1.0),
         "exog_infl": (
             hasattr(model, "exog_infl") and bool(np.ptp(model.exog_infl, axis=0).any())
         ),
@@ -258,7 +371,8 @@ def _fitted_with(model: object) -> dict[str, bool]:
 
 
 def _varies(model: object, name: str, usual: float) -> bool:
+    """Whether an array of the fit exists and differs from the `usual` number in a row."""
     values = getattr(model, name, None)
-    return values is not None and bool(
-        np.any(np.asarray(values, dtype=np.float64) != usual)
-    )
+    if values is None:
+        return False
+    return bool(np.any(np.asarray(values, dtype=np.float64) != usual))

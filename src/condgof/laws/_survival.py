@@ -1,7 +1,8 @@
-"""Censored and truncated times, and the survival models of lifelines and scikit-survival."""
+"""Censored and truncated times; survival models of lifelines and scikit-survival."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,25 +18,34 @@ from condgof.errors import (
     refuse_rows,
     users_code,
 )
-from condgof.laws import _law as laws
 from condgof.laws._as_model import as_model
-from condgof.laws._law import Around, AtRows, Model, ModelLike, same_as
+from condgof.laws._law import Around, AtRows, Model, ModelLike, as_rows, same_as
 from condgof.laws._library import as_pandas
 from condgof.sample import as_numbers
 
+#: The note of a law whose survival function is a step function.
 STEPS = "the model's survival function is made of steps, taken as they are: −log of it at y"
+#: Numbers of a table of survival probabilities that are computed at a time.
+TABLE_SIZE = 2**21
+#: Times at which a survival function is integrated for its location and scale.
+GRID_TIMES = 128
+#: Least variance, relative to the square of the last time.
+LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Censored(Around):
-    """A model of times, bound to rows that say of each y whether the event came then; see `censored`."""
+    """A model of times with rows that say whether the event came at y; see `censored`."""
 
     #: The law of y, or a model that is still to be called with x.
     law: Any
+    #: 1 where the event came at y, 0 where y is censored, (n,).
     event: FloatArray
+    #: The time from which on a row is observed, (n,); None for all from the beginning.
     entry: FloatArray | None = None
 
-    quantile, normal_scores = same_as("law.quantile"), same_as("law.normal_scores")
+    quantile = same_as("law.quantile")
+    normal_scores = same_as("law.normal_scores")
 
     @property
     def rows(self) -> int | None:
@@ -46,39 +56,37 @@ class Censored(Around):
 
     def take(self, rows: IntArray) -> Censored:
         law = self.law if self.law.rows is None else self.law.take(rows)
-        return Censored(
-            law, self.event[rows], None if self.entry is None else self.entry[rows]
-        )
+        entry = None if self.entry is None else self.entry[rows]
+        return Censored(law, self.event[rows], entry)
 
     def __call__(self, x: TableLike | None = None, n: int | None = None) -> Censored:
         super().__call__(x, n)
         return replace(self, law=self.law(x, len(self.event)))
 
     def facing(self, y: AnyArray) -> Censored:
-        """Refuse a law that does not say P(Y > y | x), and check entries against y."""
+        """Refuse a law that does not offer P(Y > y | x), and check entries against y."""
         law = self.law.facing(y)
-        if (
-            law.discrete
-            or not law.of_x
-            or not any(map(law.can, ("normal_scores", "cdf", "sf")))
-        ):
-            told = (
-                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does"
-                " not say"
-            )
+        has_survival = law.can("normal_scores") or law.can("cdf") or law.can("sf")
+        if law.discrete or not law.of_x or not has_survival:
             raise UnsupportedModelError(
-                f"{told}. Pass a closed form, or a model of survival."
+                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not"
+                " say. Pass a closed form, or a model of survival."
             )
         times = self._columns(y)[:, 0]
         if self.entry is not None:
-            late = self.entry >= times
             refuse_rows(
-                late, "entry is not before y", "A row is watched from entry until y."
+                self.entry >= times,
+                "entry is not before y",
+                "A row is watched from entry until y.",
             )
         return replace(self, law=law)
 
     def watched(self, z: FloatArray) -> FloatArray:
-        """Return the residual d − Λ(y) + Λ(entry), the event d, and Φ⁻¹(F) at the entry, (n, 3)."""
+        """Return residuals, events and entries, (n, 3), of normal scores z of y, (n, 1).
+
+        The residual is d − Λ(y) + Λ(entry), where d is the event. The third column is
+        Φ⁻¹(F) at the entry, −∞ for a row that is observed from the beginning.
+        """
         start = np.full(len(self.event), -np.inf)
         if self.entry is not None:
             inside = np.flatnonzero(self.entry[:, None] > np.atleast_2d(self.support[0]))
@@ -89,15 +97,19 @@ class Censored(Around):
 
 
 def hazard(z: AnyArray) -> FloatArray:
-    """Return the cumulative hazard Λ = −log(1 − Φ(z)) of normal scores, exponential under the law."""
+    """Return the cumulative hazard Λ = −log(1 − Φ(z)) of normal scores z, of any shape.
+
+    It is exponential under the law.
+    """
     return np.asarray(-log_ndtr(-np.asarray(z, dtype=np.float64)))
 
 
 def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
-    """Model of times that are right-censored, and perhaps left-truncated; see ``event=`` of `check`.
+    """Model of times that are right-censored, and perhaps left-truncated.
 
-    The tests compare event − Λ(y) + Λ(entry) with 0, its mean given x if the model is true and censoring
-    is independent of the time given x, where Λ(t) = −log P(Y > t | x).
+    The tests compare event − Λ(y) + Λ(entry) with 0, its mean given x if the model is true
+    and censoring is independent of the time given x, where Λ(t) = −log P(Y > t | x). See
+    ``event=`` of `check`.
 
     Parameters
     ----------
@@ -117,55 +129,66 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
     array([[ 0.5,  1. , -inf],
            [-1.5,  0. , -inf]])
     """
-    made = as_model(model)
+    model = as_model(model)
     if event is None:
         if entry is not None:
             raise InputError(
                 "entry= goes with event=: pass event, 1 for all rows if none is censored."
             )
-        return made
-    values, start = (
-        _column(event, "event", x),
-        None if entry is None else _column(entry, "entry", x),
+        return model
+    events = _read_column(event, "event", x)
+    entries = None if entry is None else _read_column(entry, "entry", x)
+    _check_events(events)
+    if entries is not None and len(entries) != len(events):
+        raise ShapeError(f"entry has {len(entries)} rows, and event {len(events)}.")
+    return Censored(model, events, entries)
+
+
+def _check_events(events: FloatArray) -> None:
+    """Refuse events (n,) that are not 0 or 1, or all 0."""
+    wrong = (events != 0) & (events != 1)
+    got = ", ".join(f"{value:g}" for value in np.unique(events[wrong])[:3])
+    refuse_rows(
+        wrong,
+        "event must be 0 or 1 in each row (1: it came at y; 0: it had not by y), and is"
+        f" {got}",
+        "Correct those rows.",
     )
-    wrong = (values != 0) & (values != 1)
-    got = ", ".join(f"{v:g}" for v in np.unique(values[wrong])[:3])
-    must = "event must be 0 or 1 in each row (1: it came at y; 0: it had not by y)"
-    refuse_rows(wrong, f"{must}, and is {got}", "Correct those rows.")
-    if not values.any():
+    if not events.any():
         raise InputError(
             "event is 0 in all rows: without a single event there is nothing to compare."
         )
-    if start is not None and len(start) != len(values):
-        raise ShapeError(f"entry has {len(start)} rows, and event {len(values)}.")
-    return Censored(made, values, start)
 
 
-def _column(given: Any, name: str, x: Any) -> FloatArray:
-    both = hasattr(given, "iloc") and hasattr(x, "iloc")
-    if both and len(given) == len(x) and not given.index.equals(x.index):
+def _read_column(values: Any, name: str, x: Any) -> FloatArray:
+    """Return a column of numbers, (n,), which must be complete and have the index of x."""
+    both_have_index = hasattr(values, "iloc") and hasattr(x, "iloc")
+    if both_have_index and len(values) == len(x) and not values.index.equals(x.index):
         raise InputError(
             f"{name} and x have different indices. Align them, or pass arrays."
         )
-    values = as_numbers(given, name).astype(np.float64)
-    if not values.ndim or values.size != len(values):
+    numbers = as_numbers(values, name).astype(np.float64)
+    if not numbers.ndim or numbers.size != len(numbers):
         raise ShapeError(
-            f"{name} must have shape (n,), one number for each row, got {values.shape}."
+            f"{name} must have shape (n,), one number for each row, got {numbers.shape}."
         )
     refuse_rows(
-        np.isnan(values),
+        np.isnan(numbers),
         f"{name} is missing",
         "Say of each row what it is, or drop the row.",
     )
-    return values.ravel()
+    return numbers.ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class SurvivalCurves(AtRows):
-    """What a fitted survival model says of times at rows of x; most say nothing after the `last`."""
+    """The survival functions that a fitted model predicts at rows of x.
+
+    Most models predict none after the `last` time of their own data.
+    """
 
     #: (x of some rows, times (m,)) → P(Y > t | x), (rows, m).
-    curves: Any
+    curves: Callable[[Any, FloatArray], AnyArray]
     x: Any
     count: int
     last: float
@@ -174,86 +197,109 @@ class SurvivalCurves(AtRows):
     ends: tuple[AnyArray, AnyArray] = (np.array(0.0), np.array(np.inf))
 
     def _at(self, times: FloatArray) -> FloatArray:
-        """Return P(Y > t | x) at m times, (n, m)."""
+        """Return P(Y > t | x) of every row at m times, (n, m)."""
         with users_code(self.name):
-            shares = np.asarray(self.curves(self.x, times), dtype=np.float64)
-        if shares.shape != (self.count, len(times)):
+            survival = np.asarray(self.curves(self.x, times), dtype=np.float64)
+        if survival.shape != (self.count, len(times)):
             raise InputError(
-                f"{self.name} predicted a shape of {shares.shape} for {self.count} rows."
+                f"{self.name} predicted a shape of {survival.shape} for {self.count} rows."
             )
-        return np.clip(shares, 0.0, 1.0)
+        return np.clip(survival, 0.0, 1.0)
 
     def sf(self, y: AnyArray) -> FloatArray:
-        shares = np.empty(self.count)
-        step = max(1, 2**21 // max(self.count, 1))
-        times, place = np.unique(laws.as_rows(y)[:, 0], return_inverse=True)
-        for start in range(0, len(times), step):
-            mine = np.flatnonzero((place >= start) & (place < start + step))
-            part = self.take(mine)._at(times[start : start + step])
-            shares[mine] = part[np.arange(len(mine)), place[mine] - start]
-        return shares
+        """Return P(Y > y | x), (n,).
+
+        A library predicts a table of all rows and times, which grows like n². So the times
+        are taken in blocks, and each block is predicted for the rows that it belongs to.
+        """
+        survival = np.empty(self.count)
+        times, time_of_row = np.unique(as_rows(y)[:, 0], return_inverse=True)
+        block = max(1, TABLE_SIZE // max(self.count, 1))
+        for start in range(0, len(times), block):
+            stop = start + block
+            rows = np.flatnonzero((time_of_row >= start) & (time_of_row < stop))
+            table = self.take(rows)._at(times[start:stop])
+            survival[rows] = table[np.arange(len(rows)), time_of_row[rows] - start]
+        return survival
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return np.asarray(1.0 - self.sf(y))
 
     def location_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of min(Y, last), (n, 1) each."""
-        times = np.linspace(0.0, self.last, 128)
-        share, step = self._at(times), times[1]
-        middle = 0.5 * (share[:, 1:] + share[:, :-1]) * step
-        mean = middle.sum(axis=1, keepdims=True)
-        square = 2.0 * (middle * (times[1:] - 0.5 * step)).sum(axis=1, keepdims=True)
-        return mean, np.sqrt(np.maximum(square - mean**2, 1e-12 * self.last**2))
+        """Return mean and standard deviation of T = min(Y, last), (n, 1) each.
+
+        They follow from E[T] = ∫ S(t) dt and E[T²] = 2 ∫ t S(t) dt over (0, last).
+        """
+        times = np.linspace(0.0, self.last, GRID_TIMES)
+        step = times[1]
+        survival = self._at(times)
+        areas = 0.5 * (survival[:, 1:] + survival[:, :-1]) * step
+        mean = areas.sum(axis=1, keepdims=True)
+        square = 2.0 * (areas * (times[1:] - 0.5 * step)).sum(axis=1, keepdims=True)
+        variance = np.maximum(square - mean**2, LEAST_VARIANCE * self.last**2)
+        return mean, np.sqrt(variance)
 
 
-def of_lifelines(obj: Any) -> Model:
-    """Make a model of a fitted regression of lifelines."""
+def from_lifelines(obj: Any) -> Model:
+    """Model from a fitted regression of lifelines."""
     name = type(obj).__name__
     if getattr(obj, "durations", None) is None:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.")
     if not hasattr(obj, "predict_survival_function"):
-        told = f"{name} of lifelines predicts no survival given x"
-        raise UnsupportedModelError(f"{told}. Pass a regression, such as CoxPHFitter.")
-    stepped = (
-        getattr(obj, "baseline_estimation_method", "") == "breslow" or "Additive" in name
-    )
-    return Model(
-        partial(_law, _lifelines, obj, float(np.max(obj.durations)), stepped), name
-    )
-
-
-def of_sksurv(obj: Any) -> Model:
-    """Make a model of a fitted estimator of scikit-survival."""
-    name = type(obj).__name__
-    last = obj[-1] if hasattr(obj, "steps") else obj
-    if not hasattr(last, "predict_survival_function"):
-        advice = "Pass one that does, such as RandomSurvivalForest."
         raise UnsupportedModelError(
-            f"{name} ranks risks and predicts no survival function. {advice}"
+            f"{name} of lifelines predicts no survival given x. Pass a regression, such as"
+            " CoxPHFitter."
+        )
+    has_breslow_baseline = getattr(obj, "baseline_estimation_method", "") == "breslow"
+    has_steps = has_breslow_baseline or "Additive" in name
+    last = float(np.max(obj.durations))
+    curves = partial(_lifelines_curves, obj)
+    return Model(partial(_survival_law, curves, name, last, has_steps), name)
+
+
+def from_sksurv(obj: Any) -> Model:
+    """Model from a fitted estimator of scikit-survival, or a pipeline that has one."""
+    name = type(obj).__name__
+    estimator = obj[-1] if hasattr(obj, "steps") else obj
+    if not hasattr(estimator, "predict_survival_function"):
+        raise UnsupportedModelError(
+            f"{name} ranks risks and predicts no survival function. Pass one that does,"
+            " such as RandomSurvivalForest."
         )
     try:
-        times = np.asarray(last.unique_times_)
+        times = np.asarray(estimator.unique_times_)
     except Exception as error:  # not fitted, or fitted without a baseline
-        how = (
-            "Call its fit method first (of CoxnetSurvivalAnalysis with"
-            " fit_baseline_model=True)"
-        )
-        raise InputError(f"{name} has no survival function yet. {how}.") from error
-    return Model(partial(_law, _sksurv, obj, float(times[-1]), True), name)
+        raise InputError(
+            f"{name} has no survival function yet. Call its fit method first (of"
+            " CoxnetSurvivalAnalysis with fit_baseline_model=True)."
+        ) from error
+    curves = partial(_sksurv_curves, obj)
+    return Model(partial(_survival_law, curves, name, float(times[-1]), True), name)
 
 
-def _law(ask: Any, obj: Any, last: float, stepped: bool, x: Any) -> SurvivalCurves:
-    x, notes = as_pandas(x), (STEPS,) if stepped else ()
-    return SurvivalCurves(partial(ask, obj), x, len(x), last, type(obj).__name__, notes)
+def _survival_law(
+    curves: Callable[[Any, FloatArray], AnyArray],
+    name: str,
+    last: float,
+    has_steps: bool,
+    x: Any,
+) -> SurvivalCurves:
+    """Return the law of a fitted model at the rows of x."""
+    x = as_pandas(x)
+    notes = (STEPS,) if has_steps else ()
+    return SurvivalCurves(curves, x, len(x), last, name, notes)
 
 
-def _lifelines(obj: Any, x: TableLike, times: FloatArray) -> FloatArray:
+def _lifelines_curves(obj: Any, x: TableLike, times: FloatArray) -> FloatArray:
+    """Return P(Y > t | x) at m times, (rows, m)."""
     return np.asarray(obj.predict_survival_function(x, times=times)).T
 
 
-def _sksurv(obj: Any, x: Any, times: FloatArray) -> FloatArray:
-    curves = [
-        np.where(times < curve.domain[0], 1.0, curve(np.clip(times, *curve.domain)))
-        for curve in obj.predict_survival_function(x)
-    ]
+def _sksurv_curves(obj: Any, x: Any, times: FloatArray) -> FloatArray:
+    """Return P(Y > t | x) at m times, (rows, m): 1 before the first time that is known."""
+    curves = []
+    for curve in obj.predict_survival_function(x):
+        first, last = curve.domain
+        survival = curve(np.clip(times, first, last))
+        curves.append(np.where(times < first, 1.0, survival))
     return np.array(curves).reshape(len(x), len(times))

@@ -1,4 +1,4 @@
-"""torch models: distributions, flows, and modules with a log-density; torch is left as it was found."""
+"""torch models: distributions, flows, and modules with a log-density."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from condgof.laws._library import named_method
 
 #: Modes and random states belong to the process: two threads must not change them at once.
 LOCK = threading.RLock()
-#: How many objects a search for networks looks at.
-MOST = 4000
+#: Objects that a search for a function's networks visits at most.
+MAX_VISITED = 4000
 torch_module = partial(require, "torch", "torch", "A torch model")
 
 
@@ -42,23 +42,32 @@ class TorchNetwork(Network):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        # Submodules are in evaluation mode, gradients can be taken whatever the caller's
-        # mode is, and nothing is cast; afterwards all is as before.
-        torch, kind = torch_module(), self.device.type
-        elsewhere, random = ([], "cuda") if kind == "cpu" else ([self.device], str(kind))
+        """Put submodules into evaluation mode; afterwards all is as before.
+
+        Gradients can be taken whatever the caller's mode is, nothing is cast to a lower
+        precision, and torch's random state is put back.
+        """
+        torch = torch_module()
+        kind = self.device.type
+        on_cpu = kind == "cpu"
         with (
             LOCK,
-            torch.random.fork_rng(devices=elsewhere, device_type=random),
+            # The state of the CPU is always put back; `devices` are those beside it.
+            torch.random.fork_rng(
+                devices=[] if on_cpu else [self.device],
+                device_type="cuda" if on_cpu else str(kind),
+            ),
             torch.inference_mode(False),
             torch.enable_grad(),
             torch.autocast(kind, enabled=False),
             ExitStack() as stack,
         ):
-            for part in (part for module in self.modules for part in module.modules()):
-                # The flag itself, not train(): that is often overridden, with effects that
-                # would stay.
-                stack.callback(setattr, part, "training", part.training)
-                part.training = False
+            for module in self.modules:
+                for part in module.modules():
+                    # The flag itself is set, since train() is often overridden, with
+                    # effects that would stay.
+                    stack.callback(setattr, part, "training", part.training)
+                    part.training = False
             yield
 
     def native(self, array: AnyArray) -> Any:
@@ -75,6 +84,7 @@ class TorchNetwork(Network):
         return self.law_of(dist, x, n)
 
     def _values(self, law: TensorLaw, y: TableLike) -> Any:
+        """Return the log-density at a tensor y, as a tensor (n,)."""
         if self.density is None:
             return law.log_density(y)
         return check_rowwise(self.density(y, self.given(law.x)), law.count)
@@ -83,8 +93,9 @@ class TorchNetwork(Network):
         return doubles(self._values(law, self.native(y)))
 
     def score(self, law: TensorLaw, y: AnyArray) -> AnyArray:
-        leaf, gradient = self.native(y).requires_grad_(), None
+        leaf = self.native(y).requires_grad_()
         values = self._values(law, leaf)
+        gradient = None
         if values.requires_grad:
             (gradient,) = torch_module().autograd.grad(
                 values.sum(), leaf, allow_unused=True
@@ -94,8 +105,9 @@ class TorchNetwork(Network):
         return doubles(gradient)
 
     def draw(self, law: TensorLaw, rng: np.random.Generator, shape: tuple[Any, ...]) -> Any:
-        torch, seed = torch_module(), int(rng.integers(2**63))
-        # Not torch.manual_seed, which reaches every device of the machine.
+        torch = torch_module()
+        seed = int(rng.integers(2**63))
+        # torch.manual_seed would reach every device of the machine.
         torch.default_generator.manual_seed(seed)
         if self.device.type != "cpu":
             getattr(torch, self.device.type).manual_seed(seed)
@@ -114,7 +126,7 @@ def from_torch(
     device: object = None,
     batch_size: int = Network.size,
 ) -> Law | Model:
-    """Model from torch: a function or module that returns a distribution, or one with a log-density.
+    """Model from torch: a function or module that returns a distribution or a log-density.
 
     Scores come from closed forms or automatic differentiation, batch by batch. Afterwards
     all is as it was: modes of submodules, gradients, arrays, seed.
@@ -133,9 +145,10 @@ def from_torch(
     modules : list of nn.Module, optional
         The networks to be put into evaluation mode meanwhile, beside those that are found
         in the closure, the globals and the attributes of `model`.
-    dtype, device, batch_size : optional
-        What x and y are turned into, by default as the parameters of the networks have it;
-        rows evaluated at a time, with which memory grows and results do not change.
+    dtype, device : optional
+        What x and y are turned into, by default as the parameters of the networks have it.
+    batch_size : int
+        Rows evaluated at a time: memory grows with them, and results do not change.
 
     Examples
     --------
@@ -145,21 +158,24 @@ def from_torch(
     >>> cg.scores(model, np.zeros((4, 1)), np.ones(4)).shape
     (4, 1)
     """
-    network = _network(model, batch_size, modules, dtype, device)
-    if not isinstance(model, torch_module().distributions.Distribution):
-        if (method, y, x) != (None, None, None) or callable(
-            getattr(type(model), "log_prob", None)
-        ):
-            return network.model(density=named_method(model, method or "log_prob", y, x))
-        if callable(model):
-            return network.model(make=model)
-        takes = "a function x → distribution, a module or a distribution"
-        raise InputTypeError(f"from_torch takes {takes}, got {type(model).__name__}.")
-    return network.of_rows(model)
+    network = _network(
+        model, batch_size=batch_size, modules=modules, dtype=dtype, device=device
+    )
+    if isinstance(model, torch_module().distributions.Distribution):
+        return network.of_rows(model)
+    names_given = method is not None or y is not None or x is not None
+    if names_given or callable(getattr(type(model), "log_prob", None)):
+        return network.model(density=named_method(model, method or "log_prob", y, x))
+    if callable(model):
+        return network.model(make=model)
+    raise InputTypeError(
+        "from_torch takes a function x → distribution, a module or a distribution, got"
+        f" {type(model).__name__}."
+    )
 
 
 def from_density(function: Callable[..., Any]) -> Model:
-    """Model from a function (y, x) → log-density of tensors; see `condgof.from_log_prob`."""
+    """Model from a function (y, x) → log-density of tensors; see `from_log_prob`."""
     return _network(function).model(density=partial(call_density, function))
 
 
@@ -180,46 +196,61 @@ def adapt(obj: object) -> Law | Model | None:
 
 def _network(
     model: Any,
-    size: int = Network.size,
-    modules: Any = (),
+    *,
+    batch_size: int = Network.size,
+    modules: Any = None,
     dtype: Any = None,
     device: Any = None,
 ) -> TorchNetwork:
-    """Find the networks that a model works with, and where and in which precision they compute."""
-    torch, reached = torch_module(), reachable(model)
-    given = [modules] if isinstance(modules, torch.nn.Module) else modules or ()
-    every = (*given, *(item for item in reached if isinstance(item, torch.nn.Module)))
-    tensors = [tensor for net in every for tensor in (*net.parameters(), *net.buffers())]
-    tensors += [item for item in reached if isinstance(item, torch.Tensor)]
-    # As its parameters or its tensors are, else in double precision here.
+    """Find the networks of a model, and where and in which precision they compute."""
+    torch = torch_module()
+    named = [modules] if isinstance(modules, torch.nn.Module) else modules or ()
+    found = reachable(model)
+    networks = (*named, *(item for item in found if isinstance(item, torch.nn.Module)))
+    tensors: list[Any] = []
+    for network in networks:
+        tensors += [*network.parameters(), *network.buffers()]
+    tensors += [item for item in found if isinstance(item, torch.Tensor)]
+    # A model without parameters or tensors computes in double precision, on the CPU.
     default = torch.empty(0, dtype=torch.float64, device="cpu")
     like = next((tensor for tensor in tensors if tensor.is_floating_point()), default)
-    where = like.device if device is None else torch.device(device)
-    return TorchNetwork(size=size, modules=every, dtype=dtype or like.dtype, device=where)
+    return TorchNetwork(
+        size=batch_size,
+        modules=networks,
+        dtype=dtype or like.dtype,
+        device=like.device if device is None else torch.device(device),
+    )
 
 
 def reachable(thing: object) -> list[Any]:
-    """Find the networks and the tensors that a user's function works with, wherever it has them."""
+    """Return the networks and tensors that a user's function works with, in any place.
+
+    The search goes breadth first through what Python's garbage collector would visit.
+    """
     leaves = (torch_module().nn.Module, torch_module().Tensor)
-    seen: dict[int, Any] = {}
+    visited: dict[int, Any] = {}
     queue = [thing]
     for item in queue:  # which grows meanwhile
-        if id(item) not in seen and len(seen) < MOST:
-            seen[id(item)] = item
-            queue += [] if isinstance(item, leaves) else _inside(item)
-    return [item for item in seen.values() if isinstance(item, leaves)]
+        if id(item) not in visited and len(visited) < MAX_VISITED:
+            visited[id(item)] = item
+            if not isinstance(item, leaves):
+                queue += _referents(item)
+    return [item for item in visited.values() if isinstance(item, leaves)]
 
 
-def _inside(item: object) -> list[Any]:
+def _referents(item: object) -> list[Any]:
+    """Return the objects that an object refers to."""
     if isinstance(item, (type, types.ModuleType, types.FrameType)):
-        return []  # too much to look through
+        return []  # these lead to everything that was imported
     if not isinstance(item, types.FunctionType):
         return gc.get_referents(item)
-    # Of a function its defaults, what it has in its closure, and the globals that its code
-    # names.
-    codes = [item.__code__]
-    for code in codes:  # which grows, by functions inside of it
-        codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    names = [name for code in codes for name in code.co_names if name in item.__globals__]
     held = [item.__defaults__, item.__kwdefaults__, item.__closure__, vars(item)]
-    return [*held, *(item.__globals__[name] for name in names)]
+    # Of a function's globals, only those that its code names.
+    codes = [item.__code__]
+    for code in codes:  # which grows, by functions that are defined inside
+        codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    for code in codes:
+        for name in code.co_names:
+            if name in item.__globals__:
+                held.append(item.__globals__[name])
+    return held

@@ -1,12 +1,110 @@
-"""The tests, one verb a function: what a user calls stands here, all else is imported by module."""
+"""The tests, one verb a function, and what `check` and `study` need of them."""
 
-from condgof.methods._adaptive import adaptive, calibration
+from condgof.methods._adaptive import (
+    LOCAL_BANDWIDTH,
+    AdaptiveRun,
+    Design,
+    SubgroupStatistic,
+    adaptive,
+    calibration,
+    censored_model,
+    combine_statistics,
+    make_design,
+    narrowed,
+    run_adaptive,
+)
 from condgof.methods._baselines import mmd, zheng
-from condgof.methods._fscd import fscd, fssd
+from condgof.methods._families import FAMILIES, FamilySpec, families_of
+from condgof.methods._fscd import climb, fscd, fssd, split_rows
 from condgof.methods._kcsd import kcsd, ksd
 from condgof.methods._maps import power_criterion, witness
+from condgof.methods._monitor import (
+    LONGEST_STEP,
+    MEAN_ROWS,
+    ODDS,
+    PIT_ENDS,
+    SPREAD_ROWS,
+    Alarm,
+    KeptRows,
+    MonitoredRows,
+    NormalBet,
+    RunningEvidence,
+    ShapeBet,
+    TiltBet,
+    class_tilts,
+    log_start_share,
+    monitored_rows,
+    one_normal_row,
+    ordered_tilts,
+)
+from condgof.methods._options import (
+    HowToRead,
+    HowToTest,
+    Options,
+    elsewhere,
+    needs_memory,
+    prepare,
+    read_options,
+    spelled_out,
+)
+from condgof.methods._scores import prediction_name, scores
+from condgof.methods._several import Contrasts, Measured, contrast, measured, prepare_joint
 
 __all__ = [
-    "adaptive", "calibration", "fscd", "fssd", "kcsd", "ksd", "mmd", "power_criterion", "witness",
+    "FAMILIES",
+    "LOCAL_BANDWIDTH",
+    "LONGEST_STEP",
+    "MEAN_ROWS",
+    "ODDS",
+    "PIT_ENDS",
+    "SPREAD_ROWS",
+    "AdaptiveRun",
+    "Alarm",
+    "Contrasts",
+    "Design",
+    "FamilySpec",
+    "HowToRead",
+    "HowToTest",
+    "KeptRows",
+    "Measured",
+    "MonitoredRows",
+    "NormalBet",
+    "Options",
+    "RunningEvidence",
+    "ShapeBet",
+    "SubgroupStatistic",
+    "TiltBet",
+    "adaptive",
+    "calibration",
+    "censored_model",
+    "class_tilts",
+    "climb",
+    "combine_statistics",
+    "contrast",
+    "elsewhere",
+    "families_of",
+    "fscd",
+    "fssd",
+    "kcsd",
+    "ksd",
+    "log_start_share",
+    "make_design",
+    "measured",
+    "mmd",
+    "monitored_rows",
+    "narrowed",
+    "needs_memory",
+    "one_normal_row",
+    "ordered_tilts",
+    "power_criterion",
+    "prediction_name",
+    "prepare",
+    "prepare_joint",
+    "read_options",
+    "run_adaptive",
+    "scores",
+    "spelled_out",
+    "split_rows",
+    "witness",
     "zheng",
-]  # fmt: skip
+]

@@ -1,25 +1,19 @@
-"""The adaptive test: families of functions of x, evidence of y, their weights; and calibration by it."""
+"""The adaptive test of families of features of x, and calibration by it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from condgof import kernels
-from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
+from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import single_threaded_blas
-from condgof.errors import InputError, UnsupportedModelError
-from condgof.kernels import CovariateKernel, Gaussian, OnColumns, Radial
-from condgof.laws._as_model import as_model, law_of
-from condgof.laws._discrete import Probabilities
-from condgof.laws._draws import RowDraws
-from condgof.laws._law import Law
-from condgof.laws._survival import censored
-from condgof.methods import _scored as scoring
-from condgof.methods._lowrank import Ran, draw, nulls_of
+from condgof.errors import InputError
+from condgof.kernels import CovariateKernel, Gaussian, OnColumns, Radial, resolve_x
+from condgof.laws import as_model, censored, law_of, named_predictions
+from condgof.methods._families import SUBGROUPS, families_of
 from condgof.methods._options import (
     HowToTest,
     Options,
@@ -28,45 +22,49 @@ from condgof.methods._options import (
     read_options,
     spelled_out,
 )
-from condgof.methods._scored import CENSORED, STANDARDIZED_BY, Scored, Units
-from condgof.null._combine import Combination, Family
-from condgof.null._dependence import Dependence
+from condgof.methods._scores import prediction_name
+from condgof.null import Combination, Dependence, Null, NullDraws
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use, XUnits, names_of
-from condgof.stein import _evidence as functions_of_y
-from condgof.stein import _features as functions_of_x
-from condgof.stein._sum import Panel, Plan
-
-BLIND = (
-    "y was not standardised by a CDF of the model: modes of y that lie far apart are"
-    " compared by shape and place but not by weight"
+from condgof.stein import (
+    FeatureMap,
+    Features,
+    Panel,
+    Plan,
+    PreparedRows,
+    RowsInMemory,
+    Units,
+    categories,
+    constant,
+    in_units,
+    marginals,
+    pairs,
+    scales,
+    single_locations,
 )
-#: How much each family counts, in proportion; chosen on other problems than those that are
-#: reported (docs/decisions.md). Without categories these add up to 1.
-SHARES = {
-    "x": 0.07,
-    "columns": 0.19,
-    "categories": 0.30,
-    "spread by category": 0.12,
-    "level": 0.36,
-    "constant": 0.16,
-    "locations": 0.06,
-    "pairs": 0.07,
-    "surprises": 0.09,
-}
-#: Functions of y whose mean over all rows is the family `level`; the last one is in
-#: `constant` too.
-LEVEL = ("z", "surprise", "correlation", "shift")
-#: Bandwidths on x, in medians, and on y, in standardised units; how many single locations.
-SCALES_X, SCALES_Y, LOCATIONS = (1.0, 0.5, 0.25), (4.0, 2.0, 1.0, 0.5), 40
-#: The bandwidth on x at single locations, in medians, and the least effective number of
-#: rows near one.
-LOCAL_X, LEAST_NEAR = 0.5, 3.0
-#: Landmarks in x, and the share of the trace at which to stop; landmarks in y for each
-#: bandwidth; most landmarks in x where a precision is asked for.
-RANK_X, PRECISION_X, RANK_Y, PRECISION_Y, RANK_MOST = 40, 1e-3, 24, 1e-3, 400
-#: Most levels of a column, rows that a level needs, and most pairs of columns.
-MOST_LEVELS, LEAST_LEVEL, MOST_PAIRS = 40, 5, 500
+
+#: Bandwidths on x, in multiples of the median distance.
+BANDWIDTHS_X = (1.0, 0.5, 0.25)
+#: Landmarks in x: the share of the trace of the kernel at which to stop,
+LANDMARK_PRECISION = 1e-3
+#: the most of them,
+MOST_LANDMARKS = 40
+#: and the most where a user asks for a precision.
+MOST_LANDMARKS_ASKED = 400
+#: Single locations in x.
+LOCATIONS = 40
+#: The bandwidth on x at single locations, in multiples of the median distance,
+LOCAL_BANDWIDTH = 0.5
+#: and the least effective number of rows that must lie near one.
+LEAST_NEAR = 3.0
+#: Most categories of a column.
+MOST_CATEGORIES = 40
+#: Rows that a category needs.
+LEAST_CATEGORY_ROWS = 5
+#: Most pairs of columns.
+MOST_PAIRS = 500
+#: Of more predictions than this, a location of `calibration` has no label.
+MOST_LABELLED = 10
 
 
 @spelled_out()
@@ -184,10 +182,9 @@ def adaptive(
     if options.null == "spectral":
         raise InputError("adaptive has no spectral null; use null='auto'.")
     model = censored_model(model, x, y, event, entry)
-    scored = prepare(
-        model, x, y, Units(scale_x, standardize, predictions=True), options, seed
-    )[1]
-    return run_adaptive(scored, options.for_rows(scored, x), seed)[0]
+    units = Units(scale_x, standardize, predictions=True)
+    rows = prepare(model, x, y, units, options, seed).rows
+    return run_adaptive(rows, options.for_rows(rows, x), seed).result
 
 
 def censored_model(
@@ -197,226 +194,273 @@ def censored_model(
     event: TableLike | None,
     entry: TableLike | None,
 ) -> Any:
-    """Bind a model to what was said of censoring; return it as it is where nothing was."""
+    """Bind a model to censored times; return it as it is where there are none."""
     if event is None and entry is None:
         return model
     needs_memory("event=", x, y)
     return censored(as_model(model), event, entry, x)
 
 
-class Beside(NamedTuple):
-    """A statistic with its own draws that is combined with the others, as a family of its own."""
+class SubgroupStatistic(NamedTuple):
+    """The largest sum of all subgroups, with its own draws: a family of its own."""
 
-    family: Family
     statistic: float
     draws: FloatArray  #: They are repeated where they are fewer than those of the others.
 
 
+class AdaptiveRun(NamedTuple):
+    """The result of the adaptive test, and what it compared."""
+
+    result: GofResult
+    design: Design
+
+
 def run_adaptive(
-    scored: Scored, options: Options, seed: Seed, beside: Beside | None = None
-) -> tuple[GofResult, Design]:
-    """Run the adaptive test on a sample that is scored already, perhaps with one more family."""
-    design = make_design(scored.subsample, seed, options.precision)
-
-    def test(how: Options) -> GofResult:
-        ran = draw(design.plan, scored, how, seed)
-        excess = len(ran.drawn.statistics) > len(design.plan.statistics)
-        families = design.families if excess else design.families[:-1]
-        return combined(scored, design, ran, families, beside, seed, how.rows)
-
-    # Work is spread over the engine's threads; BLAS's own would wait for each other beside
-    # them.
-    with single_threaded_blas():
-        results = [test(how) for how in nulls_of(design.plan, scored, options)]
-    return max(results, key=lambda result: result.pvalue), design
-
-
-def combined(
-    scored: Scored,
-    design: Design,
-    ran: Ran,
-    families: Sequence[Family],
-    beside: Beside | None,
+    rows: PreparedRows,
+    options: Options,
     seed: Seed,
-    dependence: Dependence,
+    subgroups: SubgroupStatistic | None = None,
+) -> AdaptiveRun:
+    """Run the adaptive test on rows that are ready, perhaps with one more family."""
+    design = make_design(rows.subsample, seed, options.precision)
+
+    # Work is spread over the engine's threads; BLAS's own would wait for each other.
+    with single_threaded_blas():
+        results = [
+            _test(rows, design, null, options, seed, subgroups)
+            for null in options.nulls(design.plan, rows)
+        ]
+    largest = max(results, key=lambda result: result.pvalue)
+    return AdaptiveRun(result=largest, design=design)
+
+
+def _test(
+    rows: PreparedRows,
+    design: Design,
+    null: Null,
+    options: Options,
+    seed: Seed,
+    subgroups: SubgroupStatistic | None,
 ) -> GofResult:
-    """Combine statistics in families, perhaps with one more, and put the result together."""
-    drawn = ran.drawn
-    if beside is not None:
-        family = replace(beside.family, which=np.array([len(drawn.statistics)]))
-        drawn = drawn.plus(beside.statistic, np.resize(beside.draws, drawn.draws.shape[1]))
-        families = [*families, family]
-    combination = Combination.of(drawn, families)
-    rows, plan = scored.subsample, design.plan
-    best, details = _told(rows, design, combination, ran.drawn.statistics / (scored.n - 1))
-    blind = (BLIND,) if rows.by in ("none", "mean_std") else ()
-    notes = (*rows.notes(), *blind, *dependence.notes)
-    on_x, on_y = plan.statistics[best]
-    kernel_y: Any = Gaussian(on_y.bandwidth or 1.0)
-    if isinstance(plan.evidence, functions_of_y.CellEvidence):
-        kernel_y = plan.evidence.kernels[plan.evidence.blocks.index(on_y)].shown
+    """Draw all statistics under one null, and combine them."""
+    drawn = null.draw(design.plan, rows, options.n_boot, seed, options.engine)
+    return combine_statistics(
+        rows,
+        design,
+        drawn,
+        label=null.label,
+        solver=null.solver,
+        dependence=null.dependence,
+        seed=seed,
+        subgroups=subgroups,
+    )
+
+
+def combine_statistics(
+    rows: PreparedRows,
+    design: Design,
+    drawn: NullDraws,
+    *,
+    label: str,
+    solver: str,
+    dependence: Dependence,
+    seed: Seed,
+    subgroups: SubgroupStatistic | None = None,
+    left_out: Sequence[str] = (),
+) -> GofResult:
+    """Combine statistics and their draws in families, and put the result together.
+
+    `label` is what the result calls the null; families that are `left_out` do not count.
+    """
+    plan = design.plan
+    statistics = drawn.statistics / (rows.n - 1)
+    all_drawn = drawn
+    if subgroups is not None:
+        draws = np.resize(subgroups.draws, drawn.draws.shape[1])
+        all_drawn = drawn.plus(SUBGROUPS, subgroups.statistic, draws)
+    families = families_of(plan, all_drawn)
+    kept = [family for family in families if family.name not in left_out]
+    combination = Combination.from_draws(all_drawn, kept)
+    some = rows.subsample
+    strongest = _Strongest(some, design, combination, statistics)
+    on_x, on_y = plan.statistics[strongest.scale]
+    remark = some.residuals.remark
+    notes = (
+        *some.notes(),
+        *(() if remark is None else (remark,)),
+        *dependence.notes,
+    )
+    details = {**strongest.details(), **dependence.details(), **drawn.details}
+    if notes:
+        details["notes"] = notes
     return GofResult(
         statistic=combination.statistic,
         pvalue=combination.pvalue,
         method="adaptive",
-        n=scored.n,
+        n=rows.n,
         null_distribution=combination.draws,
-        null=ran.null,
-        kernel_x=narrowed(design.kernel_x, on_x.label).shown(rows.sample.d_x),
-        kernel_y=kernel_y,
-        solver=ran.solver,
+        null=label,
+        kernel_x=narrowed(design.kernel_x, on_x.label).shown(some.d_x),
+        kernel_y=plan.test_functions.kernel_of(on_y),
+        solver=solver,
         seed=seed.value,
-        details={
-            **details,
-            **dependence.details(),
-            **ran.details,
-            **({"notes": notes} if notes else {}),
-        },
+        details=details,
     )
 
 
-def _told(
-    rows: Scored, design: Design, combination: Combination, statistics: FloatArray
-) -> tuple[int, dict[str, Any]]:
-    """Return the number of the strongest scale, and what a result tells of families and statistics."""
-    plan = design.plan
+@dataclass(frozen=True, eq=False)
+class _Strongest:
+    """What a result says of families, and of the strongest statistics among them."""
 
-    def strongest(which: IntArray) -> int:
-        return int(which[np.argmax(combination.scaled[which, -1])])
+    rows: RowsInMemory
+    design: Design
+    combination: Combination
+    statistics: FloatArray  #: Σ_{i≠j}/(n − 1) of each statistic of the plan, (K, …).
 
-    scales = np.array(
-        [k for k in plan.which("x") if plan.statistics[k][1].kind != "simple"]
-    )
-    best = strongest(scales)
-    table = {k: _scale(design, k, statistics[k], combination.each[k]) for k in scales}
-    details: dict[str, Any] = {
-        "standardized_by": STANDARDIZED_BY[rows.by],
-        **rows.details(),
-        "families": combination.pvalues,
-        "precision": design.residual,
-        "scales": list(table.values()),
-        "strongest_scale": table[best],
-    }
-    columns, places = plan.which("columns", "categories"), plan.which("locations")
-    if len(columns):
-        details["strongest_column"] = _column(rows, plan, combination, strongest(columns))
-    if len(places):
-        place = strongest(places)
-        point = rows.in_units(design.locations[plan.statistics[place][0].label], back=True)
-        labels = rows.sample.labels(point[None])
-        said = {"x": point, "pvalue": float(combination.each[place])}
-        details["strongest_location"] = {**said, **({"label": labels[0]} if labels else {})}
-    return best, details
+    @property
+    def scales(self) -> IntArray:
+        """The numbers of the statistics of the kernel on x with a kernel on y."""
+        plan = self.design.plan
+        numbers = [
+            k for k in plan.numbers_of("x") if plan.statistics[k].test_functions.is_scale
+        ]
+        return np.array(numbers)
 
+    @property
+    def scale(self) -> int:
+        """The number of the strongest of them."""
+        return self._strongest(self.scales)
 
-def _scale(design: Design, number: int, statistic: float, p: float) -> dict[str, Any]:
-    """Return what one scale says, as plain numbers; a kernel of a discrete y also has a name."""
-    on_x, on_y = design.plan.statistics[number]
-    radial = [
-        f.kernel.sigma for f in design.kernel_x.factors if isinstance(f.kernel, Radial)
-    ]
-    return {
-        "bandwidth_x": on_x.label * radial[0] if radial else None,
-        "bandwidth_y": on_y.bandwidth,
-        **({"y": on_y.name} if on_y.kind == "cells" else {}),
-        "statistic": float(statistic),
-        "pvalue": float(p),
-    }
+    def _strongest(self, numbers: IntArray) -> int:
+        return int(numbers[np.argmax(self.combination.scaled[numbers, -1])])
 
+    def details(self) -> dict[str, Any]:
+        """Return families, scales, and the strongest scale, column and location."""
+        plan = self.design.plan
+        table = {k: self._scale_details(k) for k in self.scales}
+        standardized_by = self.rows.residuals.standardized_by
+        details: dict[str, Any] = {
+            "standardized_by": standardized_by or "it is",
+            **self.rows.details(),
+            "families": self.combination.pvalues,
+            "precision": self.design.residual,
+            "scales": list(table.values()),
+            "strongest_scale": table[self.scale],
+        }
+        columns = plan.numbers_of("columns", "categories")
+        if len(columns):
+            details["strongest_column"] = self._column_details(self._strongest(columns))
+        locations = plan.numbers_of("locations")
+        if len(locations):
+            strongest = self._strongest(locations)
+            details["strongest_location"] = self._location_details(strongest)
+        return details
 
-def _column(
-    rows: Scored, plan: Plan, combination: Combination, number: int
-) -> dict[str, Any]:
-    on_x, on_y = plan.statistics[number]
-    column, level = on_x.label if isinstance(on_x.label, tuple) else (on_x.label, None)
-    columns, said = (
-        rows.sample.x_columns,
-        {"y": on_y.name, "pvalue": float(combination.each[number])},
-    )
-    if column >= (d_x := len(columns)):
-        predicted = column - d_x, rows.x.shape[1] - d_x
-        return {"column": scoring.prediction_name(*predicted, rows.sample.d_y), **said}
-    of_level = level is not None and columns[column].categorical
-    more = {"level": columns[column].text(level)} if of_level else {}
-    return {"column": columns[column].name, **said, **more}
+    def _scale_details(self, number: int) -> dict[str, Any]:
+        """Return one scale as plain numbers; a kernel of a discrete y also has a name."""
+        on_x, on_y = self.design.plan.statistics[number]
+        factors = self.design.kernel_x.factors
+        radial = [f.kernel.sigma for f in factors if isinstance(f.kernel, Radial)]
+        details: dict[str, Any] = {
+            "bandwidth_x": on_x.label * radial[0] if radial else None,
+            "bandwidth_y": on_y.bandwidth,
+        }
+        if on_y.is_named:
+            details["y"] = on_y.name
+        details["statistic"] = float(self.statistics[number])
+        details["pvalue"] = float(self.combination.each[number])
+        return details
+
+    def _column_details(self, number: int) -> dict[str, Any]:
+        """Return the column of x, or of what is predicted, that a statistic is of."""
+        on_x, on_y = self.design.plan.statistics[number]
+        is_category = isinstance(on_x.label, tuple)
+        column, value = on_x.label if is_category else (on_x.label, None)
+        columns = self.rows.sample.x_columns
+        details: dict[str, Any] = {
+            "y": on_y.name,
+            "pvalue": float(self.combination.each[number]),
+        }
+        d_x = len(columns)
+        if column >= d_x:
+            count = self.rows.x.shape[1] - d_x
+            name = prediction_name(column - d_x, count, self.rows.d_y)
+            return {"column": name, **details}
+        if value is not None and columns[column].categorical:
+            details["level"] = columns[column].text(value)
+        return {"column": columns[column].name, **details}
+
+    def _location_details(self, number: int) -> dict[str, Any]:
+        """Return the point of x, in the user's units, that a statistic is of."""
+        label = self.design.plan.statistics[number].features.label
+        point = self.rows.in_units(self.design.locations[label], back=True)
+        details: dict[str, Any] = {
+            "x": point,
+            "pvalue": float(self.combination.each[number]),
+        }
+        labels = self.rows.sample.labels(point[None])
+        if labels:
+            details["label"] = labels[0]
+        return details
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is compared."""
+    """What the adaptive test compares."""
 
     plan: Plan
-    #: Which statistics are combined first, and how much they count; `surprises` is the last
-    #: one.
-    families: tuple[Family, ...]
     kernel_x: CovariateKernel  #: k with the median bandwidth.
-    locations: FloatArray  #: Single locations, in the kernel's units, (L, ·).
+    locations: FloatArray  #: Single locations, in the kernel's units, (L, d).
     #: Share of the trace of k, at the narrowest bandwidth, that its landmarks leave.
     residual: float
 
 
-def make_design(rows: Scored, seed: Seed, precision: float | None = None) -> Design:
-    """Choose everything by x alone, and where only scores are known landmarks in y by y."""
-    known = rows.by == "cdf" or rows.cells is not None
-    own_unit = rows.by != "none" and rows.cells is None
-    kernel_x, kernel_y = rows.kernels(
-        Gaussian("median"), Gaussian(1.0 if own_unit else "median"), seed
-    )
-    unit = kernel_y.sigma if isinstance(kernel_y, Radial) else 1.0
-    # One BLAS thread: the last bits decide which pivots are drawn, and must not depend on
-    # cores.
+def make_design(rows: RowsInMemory, seed: Seed, precision: float | None = None) -> Design:
+    """Choose everything by x alone; where only scores are known, landmarks in y by y."""
+    kernel_x = resolve_x(Gaussian("median"), rows.x, rows.sample.x_columns, seed)
+    # One BLAS thread: the last bits decide which landmarks are drawn, and must not depend
+    # on the number of cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        evidence = make_evidence(rows, unit, seed)
-        # Signs see the spread that is there, which near one location may be next to nothing
-        # by chance.
-        places = _places(rows, kernel_x, LOCATIONS if known else 0, seed)
-        landmarks, share = seed.stream(Use.LANDMARKS), precision or PRECISION_X
-        cap = RANK_X if precision is None else RANK_MOST
-        whole = functions_of_x.scales(
-            kernel_x, SCALES_X, rows.x, landmarks, precision=share, cap=cap
+        test_functions = rows.residuals.test_functions(seed)
+        count = LOCATIONS if rows.residuals.tests_locations else 0
+        locations = _choose_locations(rows, kernel_x, count, seed)
+        kernel_features = scales(
+            kernel_x,
+            BANDWIDTHS_X,
+            rows.x,
+            seed.stream(Use.LANDMARKS),
+            precision=precision or LANDMARK_PRECISION,
+            cap=MOST_LANDMARKS if precision is None else MOST_LANDMARKS_ASKED,
         )
-        features = functions_of_x.Features((whole, *_others(rows, kernel_x, places)))
-    plan = Plan(features, evidence, _panels(features, evidence))
-    return Design(plan, _families(plan), kernel_x, places, whole.residual)
+        others = _other_features(rows, kernel_x, locations)
+        features = Features((kernel_features, *others))
+    plan = Plan(features, test_functions)
+    return Design(
+        plan=replace(plan, panels=_panels(plan)),
+        kernel_x=kernel_x,
+        locations=locations,
+        residual=kernel_features.residual,
+    )
 
 
-def make_evidence(rows: Scored, unit: float, seed: Seed) -> functions_of_y.Evidence:
-    if rows.cells is not None:
-        each = kernels.cell_scales(rows.cells, tuple(unit * scale for scale in SCALES_Y))
-        some = np.asarray(rows.scores[: min(rows.n, 4096)])
-        # One that says nothing of any row is left out.
-        telling = tuple(kernel for kernel in each if kernel.features(some).any())
-        return functions_of_y.CellEvidence(telling or each[:1])
-    if rows.by == CENSORED:
-        return functions_of_y.CensoredEvidence.at(SCALES_Y)
-    if rows.by == "cdf":
-        return functions_of_y.NormalEvidence.at(SCALES_Y, rows.sample.d_y)
-    bandwidths = [unit * scale for scale in SCALES_Y]
-    if rows.by != "none":
-        # Where y is far from what the model says, a bandwidth in its units sees every row
-        # by itself.
-        own = kernels.median_distance(rows.y, seed.stream(Use.BANDWIDTH_Y, 1), "y")
-        bandwidths += [own] if own > 2.0 * max(bandwidths) else []
-    gaussians = [Gaussian(bandwidth) for bandwidth in bandwidths]
-    how: Any = {"precision": PRECISION_Y, "cap": RANK_Y * min(rows.sample.d_y, 3)}
-    rng = seed.stream(Use.LANDMARKS, 2)
-    return functions_of_y.SteinEvidence.on(gaussians, rows.y, rows.scores, rng, **how)
+def _choose_locations(
+    rows: RowsInMemory, kernel_x: CovariateKernel, count: int, seed: Seed
+) -> FloatArray:
+    """Choose rows of x as single locations, by x alone: those that have other rows near."""
+    chosen = seed.stream(Use.LOCATIONS).choice(rows.n, min(count, rows.n), replace=False)
+    points = rows.x[chosen]
+    near = narrowed(kernel_x, LOCAL_BANDWIDTH)(rows.x, points)
+    effective_rows = np.square(near.sum(axis=0)) / np.square(near).sum(axis=0)
+    return np.asarray(points[effective_rows >= min(LEAST_NEAR, rows.n / 2)])
 
 
-def _places(rows: Scored, kernel_x: CovariateKernel, count: int, seed: Seed) -> FloatArray:
-    """Choose rows of x as single locations, by x alone: such that have other rows near."""
-    drawn = seed.stream(Use.LOCATIONS).choice(rows.n, min(count, rows.n), replace=False)
-    points = rows.x[drawn]
-    near = narrowed(kernel_x, LOCAL_X)(rows.x, points)
-    effective = np.square(near.sum(axis=0)) / np.square(near).sum(axis=0)
-    return np.asarray(points[effective >= min(LEAST_NEAR, rows.n / 2)])
-
-
-def _others(
-    rows: Scored, kernel_x: CovariateKernel, places: FloatArray
-) -> list[functions_of_x.Maker]:
-    """Return the features of x beside its kernel, in the order that panels need."""
-    columns, d_x, makers = rows.sample.x_columns, rows.sample.d_x, [functions_of_x.ones()]
+def _other_features(
+    rows: RowsInMemory, kernel_x: CovariateKernel, locations: FloatArray
+) -> Iterator[FeatureMap]:
+    """Yield the features of x beside its kernel, in the order that panels need."""
+    columns = rows.sample.x_columns
+    d_x = rows.d_x
+    yield constant()
     predicted = range(d_x, rows.x.shape[1])
     numbers = [
         i
@@ -424,84 +468,61 @@ def _others(
         if not column.categorical and not column.constant
     ]
     numeric = [i for i in (*numbers, *predicted) if len(np.unique(rows.x[:, i])) > 2]
-    normal, ranks = rows.x, None
-    if all(
-        knot is None for knot in rows.units.knots[:d_x]
-    ):  # x is not in normal scores already
-        as_they_are = XUnits(np.ones(len(predicted)), (None,) * len(predicted))
-        ranks = XUnits.of(rows.x[:, :d_x], columns, "ranks").joined(as_they_are)
-        normal = ranks.apply(rows.x)
+    normal = rows.x
+    to_ranks: XUnits | None = None
+    if all(knot is None for knot in rows.x_units.knots[:d_x]):
+        # x is not in normal scores of ranks already.
+        unchanged = XUnits(np.ones(len(predicted)), (None,) * len(predicted))
+        to_ranks = XUnits.from_rows(rows.x[:, :d_x], columns, "ranks").joined(unchanged)
+        normal = to_ranks.apply(rows.x)
     if numeric:
-        makers.append(
-            functions_of_x.ranked(functions_of_x.marginals(numeric, normal), ranks)
-        )
-    makers += _levels(rows)
-    if len(places):
-        makers.append(functions_of_x.single_locations(kernel_x, LOCAL_X, places))
-    own = [i for i in numeric if i < d_x]
-    if len(own) > 1:
-        makers.append(
-            functions_of_x.ranked(functions_of_x.pairs(own, normal, MOST_PAIRS), ranks)
-        )
-    return makers
+        yield in_units(marginals(numeric, normal), to_ranks)
+    yield from _category_features(rows)
+    if len(locations):
+        yield single_locations(kernel_x, LOCAL_BANDWIDTH, locations)
+    numeric_x = [i for i in numeric if i < d_x]
+    if len(numeric_x) > 1:
+        yield in_units(pairs(numeric_x, normal, MOST_PAIRS), to_ranks)
 
 
-def _levels(rows: Scored) -> list[functions_of_x.Maker]:
-    """Return indicators of the levels of categories, and of columns of two values."""
-    found: list[tuple[int, float, float]] = []
+def _category_features(rows: RowsInMemory) -> Iterator[FeatureMap]:
+    """Yield indicators of the categories of x, and of columns of two values."""
+    columns: list[int] = []
+    values: list[float] = []
+    shares: list[float] = []
     for i in range(rows.x.shape[1]):
-        column = rows.sample.x_columns[i] if i < rows.sample.d_x else None
+        column = rows.sample.x_columns[i] if i < rows.d_x else None
         if column is not None and column.constant:
             continue
         distinct, counts = np.unique(rows.x[:, i], return_counts=True)
-        if len(distinct) == 2:
-            distinct, counts = distinct[1:], counts[1:]  # one tells the other
+        if len(distinct) == 2:  # either value tells the other
+            distinct = distinct[1:]
+            counts = counts[1:]
         elif column is None or not column.categorical:
             continue
-        largest = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-        large = largest[counts[largest] >= min(LEAST_LEVEL, rows.n / 4)]
-        found += [(i, float(distinct[k]), float(counts[k]) / rows.n) for k in large]
-    if not found:
-        return []
-    columns, values, shares = map(np.array, zip(*found, strict=True))
-    return [functions_of_x.levels(columns, values, shares)]
+        largest = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]
+        least = min(LEAST_CATEGORY_ROWS, rows.n / 4)
+        for k in largest[counts[largest] >= least]:
+            columns.append(i)
+            values.append(float(distinct[k]))
+            shares.append(float(counts[k]) / rows.n)
+    if columns:
+        yield categories(np.array(columns), np.array(values), np.array(shares))
 
 
-def _panels(
-    features: functions_of_x.Features, evidence: functions_of_y.Evidence
-) -> tuple[Panel, ...]:
-    """Say which blocks meet: kernel and constant all evidence, the others few simple functions."""
-    kinds = [block.kind for block in evidence.blocks]
-    whole = three = two = slice(0, len(kinds))
-    if "simple" in kinds:
-        first, last = kinds.index("simple"), len(kinds) - kinds[::-1].index("simple")
-        three, two = (slice(first, min(first + k, last)) for k in (3, 2))
-    elif kinds[0] == "stein":  # single columns see the two widest bandwidths
-        three = two = slice(0, 2)
-    wanted = (
-        (("x", "constant"), whole),
-        (("columns", "categories", "locations"), three),
-        (("pairs",), two),
-    )
-    meetings = ((features.family(*families), columns) for families, columns in wanted)
-    return tuple(
-        Panel(some, columns) for some, columns in meetings if some.stop > some.start
-    )
-
-
-def _families(plan: Plan) -> tuple[Family, ...]:
-    """Return the families that statistics are combined in; the last one is that of the surprises."""
-    which = {name: plan.which(name) for name in SHARES}
-    of_y = [plan.statistics[k][1].name for k in which["constant"]]
-    surprised = np.array(
-        [plan.statistics[k][1].name == "surprise" for k in which["categories"]], bool
-    )
-    which["spread by category"] = which["categories"][surprised]
-    which["categories"] = which["categories"][~surprised]
-    which["level"] = which["constant"][[name in LEVEL for name in of_y]]
-    which["constant"] = which["constant"][[name not in LEVEL[:-1] for name in of_y]]
-    which["surprises"] = np.array([len(plan.statistics)])
-    return tuple(Family(name, share, which[name]) for name, share in SHARES.items())
+def _panels(plan: Plan) -> tuple[Panel, ...]:
+    """Say which blocks meet: kernel and constant all functions of y, the others few."""
+    functions = plan.test_functions
+    every = slice(0, len(functions.blocks))
+    panels = [
+        Panel(plan.features.family("x", "constant"), every),
+        Panel(
+            plan.features.family("columns", "categories", "locations"),
+            functions.blocks_for_columns,
+        ),
+        Panel(plan.features.family("pairs"), functions.blocks_for_pairs),
+    ]
+    return tuple(one for one in panels if one.features.stop > one.features.start)
 
 
 def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:
@@ -566,56 +587,40 @@ def calibration(
     True
     """
     needs_memory("calibration", x, y)
-    read: Any = {"to_test": False, "missing": read_options(calibration, how)[0].missing}
-    sample = Sample.unconditional(y, **read) if x is None else Sample.of(x, y, **read)
+    missing = read_options(calibration, how).options.missing
+    if x is None:
+        sample = Sample.unconditional(y, to_test=False, missing=missing)
+    else:
+        sample = Sample.from_data(x, y, to_test=False, missing=missing)
     law = law_of(as_model(model), sample)
-    seen, names = _predicted(law)
-    if (seen == seen[0]).all():
+    predicted, names, are_probabilities = named_predictions(law)
+    if (predicted == predicted[0]).all():
         raise InputError(
             f"The model predicts the same in all rows ({', '.join(names)}), so that there"
             " is nothing to compare y along. Use ksd for a model without x, or adaptive on"
             " x itself."
         )
-    # Probabilities are comparable as they are.
-    scale_x = "none" if isinstance(law, Probabilities) else "ranks"
-    asked: Any = {**how, "missing": "refuse", "scale_x": scale_x}
-    result = adaptive(law, seen, sample.y_given, **asked)
+    asked: Any = {**how, "missing": "refuse"}
+    result = adaptive(
+        law,
+        predicted,
+        sample.y_given,
+        scale_x="none" if are_probabilities else "ranks",
+        **asked,
+    )
     details = {**result.details, "conditioned_on": names}
     if (
         sample.left_out
-    ):  # else there are remarks on columns of x, which nothing is compared by
+    ):  # else the remarks are on columns of x, which nothing is compared by
         details["notes"] = (*sample.remarks, *details.get("notes", ()))
-    place, column = details.get("strongest_location"), details.get("strongest_column")
-    if place is not None and len(names) <= 10:
-        label = dict(zip(names, map(float, place["x"]), strict=True))
-        details["strongest_location"] = {**place, "label": label}
+    location = details.get("strongest_location")
+    if location is not None and len(names) <= MOST_LABELLED:
+        label = dict(zip(names, map(float, location["x"]), strict=True))
+        details["strongest_location"] = {**location, "label": label}
+    column = details.get("strongest_column")
     if column is not None:
         # `adaptive` adds what the model predicts to its columns, here for the second time.
-        own = dict(zip(names_of("x", len(names)), names, strict=True))
-        details["strongest_column"] = {
-            **column,
-            "column": own.get(column["column"], column["column"]),
-        }
+        names_by_column = dict(zip(names_of("x", len(names)), names, strict=True))
+        name = names_by_column.get(column["column"], column["column"])
+        details["strongest_column"] = {**column, "column": name}
     return replace(result, method="calibration", details=details)
-
-
-def _predicted(law: Law) -> tuple[AnyArray, tuple[str, ...]]:
-    if isinstance(law, Probabilities):
-        names = tuple(f"P({name})" for name in law.classes.names)
-        # Two classes: either probability tells the other.
-        return (law.values[:, 1:], names[1:]) if len(names) == 2 else (law.values, names)
-    if isinstance(law, RowDraws):
-        raise UnsupportedModelError(
-            "calibration compares y among rows of the same prediction, and draws are not"
-            " functions of x alone: where they happen to be high y is low among them, and a"
-            " right model would be rejected. Use adaptive on x itself."
-        )
-    if not (law.can("mean_std") or law.can("location_scale")):
-        raise UnsupportedModelError(
-            "calibration needs the model's mean and standard deviation (mean_std), and this"
-            " one has neither them nor class probabilities. Use adaptive with the"
-            " predictions of your choice as x."
-        )
-    location, scale = law.mean_std() if law.can("mean_std") else law.location_scale()
-    columns = [*names_of("mean", location.shape[1]), *names_of("std", location.shape[1])]
-    return scoring.side_by_side(location, scale), tuple(columns)

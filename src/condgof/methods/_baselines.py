@@ -1,9 +1,12 @@
-"""The paper's baselines (Section 5): MMD against samples of the model, and Zheng's test of its CDF."""
+"""The paper's baselines (Section 5).
+
+MMD compares the data with samples of the model; Zheng's test looks at the model's CDF.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -12,8 +15,7 @@ from condgof._typing import FloatArray, TableLike
 from condgof.engine import Engine
 from condgof.errors import NumericalError, ShapeError, check_choice
 from condgof.kernels import CovariateKernel, Gaussian, Gram, Kernel, OnColumns
-from condgof.laws._as_model import as_model, cdf_rows, drawn
-from condgof.laws._law import Law
+from condgof.laws import Law, as_model, cdf_rows, drawn
 from condgof.methods._options import (
     HowToTest,
     Options,
@@ -21,18 +23,59 @@ from condgof.methods._options import (
     read_options,
     spelled_out,
 )
-from condgof.methods._scored import numbered, read_sample
-from condgof.null._bootstrap import (
+from condgof.null import (
     RowWeights,
+    check_dependence,
+    dependence_of,
     normal_pvalue,
     permutation_weights,
     pvalue,
     settle_ties,
 )
-from condgof.null._dependence import check_dependence, dependence_of
+from condgof.residuals import numbered
 from condgof.result import GofResult
 from condgof.sample import RngLike, Sample, Seed, Use
-from condgof.stein._matrix import sweep
+from condgof.stein import read_sample, sweep
+
+#: Values of the CDF to ask a model for at a time.
+CDF_VALUES = 2**18
+#: Rows of a tile of K and G.
+TILE = 256
+#: Rounding error of MMD²: draws that differ from the statistic by less are tied with it.
+MMD_ROUNDING = 1e-12
+#: The same for Zheng's T, absolute, as T has about unit variance.
+ZHENG_ROUNDING = 1e-11
+
+
+class LabelWeights(NamedTuple):
+    """MMD² as a quadratic form in one weight for each half of the rows.
+
+    With S₁, S₂ and C the off-diagonal sums of K within and between the halves, MMD² is
+    a·S₁ + b·S₂ − 2c·C. No permutation changes S = S₁ + S₂ + 2C. For γ = (ab − c²)/(a + b +
+    2c) the rest, (a−γ)·S₁ + (b−γ)·S₂ − 2(c+γ)·C, is Σ_{i≠j} w_i w_j K_ij, where w is `high`
+    in the first half and `low` in the second.
+    """
+
+    high: float
+    low: float
+    gamma: float
+
+    @classmethod
+    def from_halves(cls, n1: int, n2: int) -> Self:
+        """Return the weights of halves of n1 and n2 rows."""
+        a = 1.0 / (n1 * (n1 - 1))
+        b = 1.0 / (n2 * (n2 - 1))
+        c = 1.0 / (n1 * n2)
+        whole = a + b + 2.0 * c
+        return cls(
+            high=(a + c) / math.sqrt(whole),
+            low=-(b + c) / math.sqrt(whole),
+            gamma=(a * b - c * c) / whole,
+        )
+
+    def weights(self, labels: FloatArray) -> FloatArray:
+        """Return the weights of labels 1 (first half) and −1, of any shape."""
+        return (self.high - self.low) / 2.0 * labels + (self.high + self.low) / 2.0
 
 
 @spelled_out("n_boot", "missing", "rng", "engine", "memory")
@@ -46,7 +89,7 @@ def mmd(
     scale_x: str = "none",
     **how: Unpack[HowToTest],
 ) -> GofResult:
-    """Test a conditional density model against samples of it, with the maximum mean discrepancy.
+    """Test a model against samples of it, with the maximum mean discrepancy.
 
     H0: p(y|x) is the true conditional density for almost all x. The sample is split at
     random into halves of n₁ and n₂ rows. The first keeps its y; for the second y' is drawn
@@ -96,56 +139,53 @@ def mmd(
     needs_memory("mmd", x, y)
     options, seed = read_options(mmd, how)
     law, sample = read_sample(as_model(model), x, y, options.missing)
-    units, n = sample.units(scale_x), sample.n
+    units = sample.units(scale_x)
+    n = sample.n
     if n < 4:
         raise ShapeError(
             f"mmd splits the rows in halves of at least 2, so it needs 4 rows, got {n}."
         )
-    order, n1 = seed.stream(Use.SPLIT).permutation(n), (n + 1) // 2
-    first, second = np.sort(order[:n1]), np.sort(order[n1:])
+    order = seed.stream(Use.SPLIT).permutation(n)
+    n1 = (n + 1) // 2
+    first = np.sort(order[:n1])
+    second = np.sort(order[n1:])
     sample = numbered(law, sample)
-    of_model = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
+    model_y = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = units.apply(sample.x)[np.concatenate([first, second])]
-    pooled_y = np.concatenate([sample.y[first], of_model])
+    pooled_y = np.concatenate([sample.y[first], model_y])
     ready_y = kernels.resolve_y(kernel_y, pooled_y, seed, stein=False)
     ready_x = kernels.resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
-    of_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
-    product = CovariateKernel((*ready_x.factors, of_y))
-    gram = Gram.of(product, np.concatenate([pooled_x, pooled_y], axis=1))
-    # With S₁, S₂ and C the off-diagonal sums within and between the halves, MMD² is A·S₁ +
-    # B·S₂ − 2c·C. No permutation changes S = S₁ + S₂ + 2C, and for γ = (AB − c²)/(A + B +
-    # 2c) what is left, (A−γ)·S₁ + (B−γ)·S₂ − 2(c+γ)·C, is a quadratic form, with two
-    # weights.
-    a, b, c = 1.0 / (n1 * (n1 - 1)), 1.0 / ((n - n1) * (n - n1 - 1)), 1.0 / (n1 * (n - n1))
-    whole = a + b + 2.0 * c
-    high, low = (a + c) / math.sqrt(whole), -(b + c) / math.sqrt(whole)
+    on_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
+    product = CovariateKernel((*ready_x.factors, on_y))
+    gram = Gram.from_sample(product, np.concatenate([pooled_x, pooled_y], axis=1))
     memory = options.memory
     labels = permutation_weights(n, n1, options.n_boot, seed).keeping(memory // 8)
+    by_label = LabelWeights.from_halves(n1, n - n1)
 
     def weights(start: int, stop: int) -> FloatArray:
-        return (high - low) / 2.0 * labels.block(start, stop) + (high + low) / 2.0
+        return by_label.weights(labels.block(start, stop))
 
     total, forms = sweep(gram, weights, labels.m, engine=options.engine, memory=memory)
-    values, rounding = (
-        forms + (a * b - c * c) / whole * total,
-        1e-12 * abs(high * low) * total,
-    )
+    values = forms + by_label.gamma * total
+    rounding = MMD_ROUNDING * abs(by_label.high * by_label.low) * total
     statistic = 0.5 * n * float(values[0])
     draws = settle_ties(statistic, 0.5 * n * values[1:], 0.5 * n * rounding)
-    notes, p = (*sample.notes(), *law.notes), pvalue(statistic, draws)
-    details = {
-        "n1": n1,
-        "n2": n - n1,
-        "mmd2": float(values[0]),
-        **({"notes": notes} if notes else {}),
-    }
-    shown: Any = {"kernel_x": ready_x.shown(sample.d_x), "kernel_y": ready_y}
-    said: Any = {"null_distribution": draws, "null": "permutation", "seed": seed.value}
-    return GofResult(statistic, p, "mmd", n, **said, **shown, details=details)
-
-
-#: Values of the CDF to ask a model for at a time; rows of a tile.
-CDF_VALUES, TILE = 2**18, 256
+    details: dict[str, Any] = {"n1": n1, "n2": n - n1, "mmd2": float(values[0])}
+    notes = (*sample.notes(), *law.notes)
+    if notes:
+        details["notes"] = notes
+    return GofResult(
+        statistic=statistic,
+        pvalue=pvalue(statistic, draws),
+        method="mmd",
+        n=n,
+        null_distribution=draws,
+        null="permutation",
+        kernel_x=ready_x.shown(sample.d_x),
+        kernel_y=ready_y,
+        seed=seed.value,
+        details=details,
+    )
 
 
 def zheng(
@@ -161,15 +201,15 @@ def zheng(
     rng: RngLike = None,
     engine: object = None,
 ) -> GofResult:
-    """Test a conditional density model of one response through its CDF, with Zheng's statistic.
+    """Test a model of one response through its CDF, with Zheng's statistic.
 
     H0: F(y|x) is the true conditional distribution function for almost all x. Residuals of
     the CDF at all observed y are compared between rows that are near in x. With sums over i
     ≠ j,
 
-        D_ik = 1{y_i ≤ y_k} − F(y_k|x_i),   G = DDᵀ/n,   K_ij = exp(−½ Σ_c ((x_ic −
-        x_jc)/h_c)²), A = Σ K_ij G_ij / (n(n−1)),   B = 2 Σ K_ij² G_ij² / (n(n−1)),   T =
-        n·A/√B,
+        D_ik = 1{y_i ≤ y_k} − F(y_k|x_i),   G = DDᵀ/n,
+        K_ij = exp(−½ Σ_c ((x_ic − x_jc)/h_c)²),
+        A = Σ K_ij G_ij / (n(n−1)),   B = 2 Σ K_ij² G_ij² / (n(n−1)),   T = n·A/√B,
 
     with bandwidths h_c = ŝ_c·n^(−1/(12 d_x)), ŝ_c the standard deviation of column c (the
     paper's choice, like the Gaussian kernel). They shrink so slowly that T stays skewed to
@@ -219,8 +259,9 @@ def zheng(
     """
     needs_memory("zheng", x, y)
     check_choice(null, "null", ("normal", "wild"))
-    options = Options.of(n_boot=n_boot, engine=engine)
-    length, seed = check_dependence(dependence, groups, null), Seed.of(rng)
+    options = Options(n_boot=n_boot, engine=engine).checked()
+    length = check_dependence(dependence, groups, null)
+    seed = Seed.of(rng)
     law, sample = read_sample(as_model(model), x, y, missing)
     if sample.d_y != 1:
         raise ShapeError(
@@ -231,14 +272,16 @@ def zheng(
     sample = numbered(law, sample)
     if not law.can("cdf"):
         law.lacks("cdf")
-    n, m, wild = sample.n, options.n_boot, null == "wild"
+    n = sample.n
+    m = options.n_boot
+    wild = null == "wild"
     depend = dependence_of(length, groups, n, x, m, sample)
     weights = depend.weights(null, n, m, seed) if wild else None
-    gram, bandwidths = smoother(sample)
-    total, squares, forms = cdf_sums(
-        gram, cdf_residuals(law, sample), weights, options.engine
-    )
-    A, B = total / (n * (n - 1)), 2.0 * squares / (n * (n - 1))
+    smooth = smoother(sample)
+    residuals = cdf_residuals(law, sample)
+    sums = cdf_sums(smooth.gram, residuals, weights, options.engine)
+    A = sums.total / (n * (n - 1))
+    B = 2.0 * sums.squares / (n * (n - 1))
     if not B > 0:
         raise NumericalError(
             "Zheng's statistic is 0/0: no two rows are near enough in x to be compared"
@@ -246,89 +289,123 @@ def zheng(
             " of the CDF are 0. Use fewer columns of x, or kcsd."
         )
     T = n * A / math.sqrt(B)
-    # T has about unit variance, so that rounding is absolute.
-    draws = settle_ties(T, forms / ((n - 1) * math.sqrt(B)), 1e-11) if wild else None
-    notes = (*sample.notes(), *law.notes, *depend.notes)
-    details: dict[str, Any] = {"A": A, "B": B, "bandwidths": bandwidths, **depend.details()}
-    details |= {"notes": notes} if notes else {}
-    p, name = (
-        (normal_pvalue(T), null)
-        if draws is None
-        else (pvalue(T, draws), depend.named(null))
-    )
-    said: Any = {
-        "null_distribution": draws,
-        "null": name,
-        "seed": seed.value,
-        "details": details,
+    details: dict[str, Any] = {
+        "A": A,
+        "B": B,
+        "bandwidths": smooth.bandwidths,
+        **depend.details(),
     }
-    return GofResult(T, p, "zheng", n, **said)
+    notes = (*sample.notes(), *law.notes, *depend.notes)
+    if notes:
+        details["notes"] = notes
+    draws = None
+    p = normal_pvalue(T)
+    if wild:
+        draws = settle_ties(T, sums.forms / ((n - 1) * math.sqrt(B)), ZHENG_ROUNDING)
+        p = pvalue(T, draws)
+    return GofResult(
+        statistic=T,
+        pvalue=p,
+        method="zheng",
+        n=n,
+        null_distribution=draws,
+        null=depend.named(null) if wild else null,
+        seed=seed.value,
+        details=details,
+    )
 
 
-def smoother(sample: Sample) -> tuple[Gram, tuple[float | None, ...]]:
-    """Return K, and h_c = ŝ_c·n^(−1/(12 d_x)) of the d_x numeric columns that vary; None for others."""
+class Smoother(NamedTuple):
+    """K, and the bandwidths h_c of its Gaussian factors."""
+
+    gram: Gram
+    #: One for each column of x; None where the column is constant or has categories.
+    bandwidths: tuple[float | None, ...]
+
+
+def smoother(sample: Sample) -> Smoother:
+    """Return K, with h_c = ŝ_c·n^(−1/(12 d_x)) for the d_x numeric columns that vary."""
     varying = [i for i, column in enumerate(sample.x_columns) if not column.constant]
-    levels = tuple(i for i in varying if sample.x_columns[i].categorical)
-    numeric = [i for i in varying if i not in levels]
-    spread = sample.units("std").scales * sample.n ** (-1.0 / (12 * max(1, len(numeric))))
+    categorical = tuple(i for i in varying if sample.x_columns[i].categorical)
+    numeric = [i for i in varying if i not in categorical]
+    shrink = sample.n ** (-1.0 / (12 * max(1, len(numeric))))
+    spread = sample.units("std").scales * shrink
     factors = [OnColumns(Gaussian(float(spread[i])), (i,)) for i in numeric]
-    factors += [OnColumns(kernels.Categorical(), levels)] if levels else []
+    if categorical:
+        factors.append(OnColumns(kernels.Categorical(), categorical))
     bandwidths = tuple(float(h) if i in numeric else None for i, h in enumerate(spread))
-    return Gram.of(CovariateKernel(tuple(factors)), sample.x), bandwidths
+    gram = Gram.from_sample(CovariateKernel(tuple(factors)), sample.x)
+    return Smoother(gram, bandwidths)
 
 
 def cdf_residuals(law: Law, sample: Sample) -> FloatArray:
-    """Return D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (n, n); the model is asked for some rows at a time."""
-    y, out, step = (
-        sample.y[:, 0],
-        np.empty((sample.n, sample.n)),
-        max(1, CDF_VALUES // sample.n),
-    )
+    """Return D_ik = 1{y_i ≤ y_k} − F(y_k|x_i), (n, n), with a few rows of F at a time."""
+    y = sample.y[:, 0]
+    out = np.empty((sample.n, sample.n))
+    step = max(1, CDF_VALUES // sample.n)
     for start in range(0, sample.n, step):
-        rows = np.arange(start, min(start + step, sample.n))
-        np.subtract(
-            y[rows, None] <= y, cdf_rows(law, sample, rows), out=out[rows[0] : rows[-1] + 1]
-        )
+        stop = min(start + step, sample.n)
+        cdf = cdf_rows(law, sample, np.arange(start, stop))
+        np.subtract(y[start:stop, None] <= y, cdf, out=out[start:stop])
     return out
+
+
+class CdfSums(NamedTuple):
+    """Sums over i ≠ j."""
+
+    total: float  #: Σ K_ij G_ij.
+    squares: float  #: Σ K_ij² G_ij².
+    forms: FloatArray  #: Σ w_i w_j K_ij G_ij for each column w of m weights, (m,).
+
+
+class StripSums(NamedTuple):
+    """Sums of a strip of rows from the diagonal on; the lists have one number a tile."""
+
+    totals: list[float]
+    squares: list[float]
+    forms: FloatArray
 
 
 def cdf_sums(
     gram: Gram, residuals: FloatArray, weights: RowWeights | None, engine: Engine
-) -> tuple[float, float, FloatArray]:
-    """Sum K_ij G_ij, its square, and w_i w_j K_ij G_ij for each column w of the weights, over i ≠ j.
+) -> CdfSums:
+    """Sum K_ij G_ij, its square, and K_ij G_ij under each of m sets of weights.
 
-    Sums of tiles are added without rounding, so that threads do not matter.
+    Sums of tiles are added without rounding, so that the number of threads does not matter.
     """
-    n, m = gram.n, 0 if weights is None else weights.m
+    n = gram.n
+    m = 0 if weights is None else weights.m
     tiles = [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
-    totals, squares, forms = [], [], np.zeros(m)
 
-    def weights_of(some: slice) -> FloatArray:
-        size = some.stop - some.start
-        return (
-            np.empty((size, 0)) if weights is None else weights.block(some.start, some.stop)
-        )
+    def weights_of(rows: slice) -> FloatArray:
+        if weights is None:
+            return np.empty((rows.stop - rows.start, 0))
+        return weights.block(rows.start, rows.stop)
 
-    def strip(number: int) -> tuple[list[float], list[float], FloatArray]:
-        """Sum the tiles of a strip of rows from the diagonal on."""
-        across, totals, squares = tiles[number], [], []
-        products = np.zeros((across.stop - across.start, m))
-        for down in tiles[number:]:
-            block = residuals[across] @ residuals[down].T
+    def sum_strip(number: int) -> StripSums:
+        rows = tiles[number]
+        totals = []
+        squares = []
+        products = np.zeros((rows.stop - rows.start, m))
+        for columns in tiles[number:]:
+            block = residuals[rows] @ residuals[columns].T
             block *= 1.0 / n
-            block *= gram.block(across, down)
+            block *= gram.block(rows, columns)
             mirror = 2.0  # a tile off the diagonal stands for its mirror image too
-            if across == down:
+            if rows == columns:
                 np.fill_diagonal(block, 0.0)
                 mirror = 1.0
             totals.append(mirror * float(block.sum()))
             squares.append(mirror * float(np.square(block).sum()))
             block *= mirror
-            products += block @ weights_of(down)
-        return totals, squares, np.einsum("ij,ij->j", weights_of(across), products)
+            products += block @ weights_of(columns)
+        return StripSums(totals, squares, np.einsum("ij,ij->j", weights_of(rows), products))
 
-    for part in engine.local.map(strip, range(len(tiles))):
-        totals += part[0]
-        squares += part[1]
-        forms += part[2]
-    return math.fsum(totals), math.fsum(squares), forms
+    totals: list[float] = []
+    squares: list[float] = []
+    forms = np.zeros(m)
+    for strip in engine.local.map(sum_strip, range(len(tiles))):
+        totals += strip.totals
+        squares += strip.squares
+        forms += strip.forms
+    return CdfSums(math.fsum(totals), math.fsum(squares), forms)

@@ -1,4 +1,4 @@
-"""FSCD: the finite set conditional discrepancy (paper, Section 4); FSSD, its ancestor without x.
+"""FSCD, the finite set conditional discrepancy (paper, Section 4), and FSSD without x.
 
 Small bandwidths and far-off locations have a high criterion on the training part by
 overfitting: hence bounds on both, and starts at rows of the data where the criterion of a
@@ -8,9 +8,10 @@ single location is high.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
-from typing import Any, TypeAlias, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
 from condgof.kernels import (
+    CellKernel,
     CovariateKernel,
     FiniteLocations,
     Gaussian,
@@ -25,8 +27,8 @@ from condgof.kernels import (
     Radial,
     ResponseKernel,
 )
-from condgof.methods._kcsd import make_result, solve
-from condgof.methods._lowrank import draw
+from condgof.laws import as_model, law_of
+from condgof.methods._kcsd import Reported, make_result, solve
 from condgof.methods._options import (
     HowToTest,
     Options,
@@ -35,24 +37,58 @@ from condgof.methods._options import (
     read_options,
     spelled_out,
 )
-from condgof.methods._scored import Scored, Units, score_rows
-from condgof.null._dependence import Dependence
+from condgof.null import Dependence
+from condgof.residuals import (
+    CellResiduals,
+    LandmarkFunctions,
+    ScoreResiduals,
+    SteinResiduals,
+    SteinTestFunctions,
+)
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use
-from condgof.stein import _criterion as power
-from condgof.stein._evidence import Functions, SteinEvidence
-from condgof.stein._features import Features, ones
-from condgof.stein._sum import Plan
+from condgof.stein import (
+    CellTerms,
+    Features,
+    Kernels,
+    PairwiseTerms,
+    Plan,
+    PreparedRows,
+    RowsInMemory,
+    SteinTerms,
+    Units,
+    constant,
+    criterion_gradient,
+    criterion_of_means,
+    finite_set_gradient,
+)
 
-Kernels: TypeAlias = tuple[CovariateKernel, ResponseKernel]
-#: Most rows of the training part, of all pairs; of FSSD, which looks at no pairs; and its
-#: starts.
-MAX_TRAIN, MAX_TRAIN_Y, STARTS = 2000, 20_000, 3
-#: Starts take the best rows of which no two are closer than this many bandwidths.
+#: Most rows of the training part of FSCD, which compares all pairs of them.
+MOST_TRAINING_ROWS = 2000
+#: The same of FSSD, which compares no pairs.
+MOST_TRAINING_ROWS_Y = 20_000
+#: The least number of rows to train on, and to test on.
+LEAST_ROWS = 5
+#: Starts of the optimiser of FSSD.
+STARTS = 3
+#: Starts of FSCD take the best rows of which no two are closer than this many bandwidths.
 SPACINGS = (0.0, 0.5, 1.0)
 #: Log-bandwidths stay within 0.4 and 3 times the median heuristic: smaller ones overfit.
 LOG_RANGE = (float(np.log(0.4)), float(np.log(3.0)))
+#: Iterations of a climb: later ones hardly raise the criterion, and overfit.
 MAX_ITERATIONS = 15
+#: Below this many training rows steps of a climb are too short for several threads.
+ONE_THREAD_ROWS = 1000
+#: Scores times the bandwidth above this have no room in single precision.
+LARGEST_IN_SINGLE = 1e6
+
+
+class Locations(Enum):
+    """Where locations come from."""
+
+    OPTIMIZE = "optimize"  #: They maximise the power criterion on a training part.
+    RANDOM = "random"
+    GIVEN = "given"  #: By the user.
 
 
 @spelled_out()
@@ -119,159 +155,257 @@ def fscd(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, 600)
     >>> y = x + (1 + (x > 1)) * rng.standard_normal(600)   # too noisy where x > 1
-    >>> result = cg.fscd(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, n_locations=1, rng=1)
+    >>> model = cg.models.Normal(mean=lambda x: x, std=1.0)
+    >>> result = cg.fscd(model, x, y, n_locations=1, rng=1)
     >>> result.reject(), bool(result.locations[0, 0] > 0.5)
     (True, True)
     """
     options, seed = read_options(fscd, how)
-    count, kind = check_count(n_locations, "n_locations"), _kind_of(locations)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
-    options = options.for_rows(scored, x)
+    count = check_count(n_locations, "n_locations")
+    origin = _origin_of(locations)
+    rows = prepare(model, x, y, Units(scale_x, standardize), options, seed).rows
+    options = options.for_rows(rows, x)
     details: dict[str, Any] = {}
-    if kind == "optimize":
-        part, scored, options = _split_off(scored, train_fraction, MAX_TRAIN, seed, options)
-        kernels = part.kernels(kernel_x, kernel_y, seed)
-        free_y = (
-            isinstance(kernels[1], Radial)
-            and getattr(kernel_y, "bandwidth", None) == "median"
+    if origin is Locations.OPTIMIZE:
+        split = _split_off(rows, train_fraction, MOST_TRAINING_ROWS, seed, options)
+        ready = split.train.kernels(kernel_x, kernel_y, seed)
+        asks_median = getattr(kernel_y, "bandwidth", None) == "median"
+        optimum = _optimized(
+            split.train,
+            ready,
+            count,
+            options.engine,
+            free_y=isinstance(ready.on_y, Radial) and asks_median,
         )
-        places, ready_y, details = _optimized(part, kernels, free_y, count, options.engine)
-    rows = scored.subsample
-    if kind != "optimize":
-        ready_x, ready_y = rows.kernels(kernel_x, kernel_y, seed)
-        if kind == "given":
-            points = rows.in_units(rows.sample.locations(locations, "locations"))
-        elif ready_x.compares_levels:  # rows of the data, each once where there are enough
-            drawn = seed.stream(Use.LOCATIONS).choice(rows.n, count, replace=count > rows.n)
-            points = rows.x[drawn]
-        else:
-            points = gaussian_locations(rows.x, count, seed.stream(Use.LOCATIONS))
-        places = FiniteLocations(ready_x, points)
-    shown = rows.in_units(places.locations, back=True)
-    labels = rows.sample.labels(shown)
-    details |= {"location_labels": labels} if labels else {}
-    said: Any = {"locations": shown, "details": details, "share": 1.0 / rows.sample.d_y}
-    return solve("fscd", scored, places, ready_y, options, seed, **said)
+        rows = split.test
+        options = split.options
+        places = optimum.places
+        ready_y = optimum.kernel_y
+        details.update(optimum.details)
+    else:
+        ready = rows.subsample.kernels(kernel_x, kernel_y, seed)
+        points = _points(rows.subsample, ready.on_x, origin, locations, count, seed)
+        places = FiniteLocations(ready.on_x, points)
+        ready_y = ready.on_y
+    some = rows.subsample
+    shown = some.in_units(places.locations, back=True)
+    labels = some.sample.labels(shown)
+    if labels:
+        details["location_labels"] = labels
+    return solve(
+        "fscd",
+        rows,
+        places,
+        ready_y,
+        options,
+        seed,
+        details=details,
+        locations=shown,
+        share=1.0 / some.d_y,
+    )
+
+
+def _points(
+    rows: RowsInMemory,
+    kernel_x: CovariateKernel,
+    origin: Locations,
+    locations: Any,
+    count: int,
+    seed: Seed,
+) -> FloatArray:
+    """Return locations in the kernel's units, (J, d_x): the user's, or random ones."""
+    if origin is Locations.GIVEN:
+        return rows.in_units(rows.sample.locations(locations, "locations"))
+    rng = seed.stream(Use.LOCATIONS)
+    if kernel_x.compares_levels:  # rows of the data, each once where there are enough
+        return rows.x[rng.choice(rows.n, count, replace=count > rows.n)]
+    return gaussian_locations(rows.x, count, rng)
+
+
+class TrainAndTest(NamedTuple):
+    """A training part, the rows that are tested, and how to test these."""
+
+    train: RowsInMemory
+    test: PreparedRows
+    options: Options
 
 
 def _split_off(
-    scored: Scored, train_fraction: float, most: int, seed: Seed, options: Options
-) -> tuple[Scored, Scored, Options]:
-    rng, source = seed.stream(Use.SPLIT), scored.source
-    train, left_out = split_rows(
-        options.rows, scored.n, train_fraction, most, rng, source is not None
+    rows: PreparedRows, train_fraction: float, most: int, seed: Seed, options: Options
+) -> TrainAndTest:
+    """Split a training part off the rows of a test."""
+    split = split_rows(
+        options.row_dependence,
+        rows.n,
+        train_fraction,
+        most,
+        seed.stream(Use.SPLIT),
+        streamed=rows.is_stream,
     )
-    if source is not None:
-        part, _ = score_rows(scored, train, options.engine)
-        return part, replace(scored, source=replace(source, left_out=left_out)), options
-    test = np.setdiff1d(np.arange(scored.n), left_out)
-    held_out = replace(scored.take(test), some=scored.some)
-    return scored.take(train), held_out, replace(options, rows=options.rows.take(test))
+    if isinstance(rows, RowsInMemory):
+        test = np.setdiff1d(np.arange(rows.n), split.left_out)
+        held_out = replace(rows.take(test), landmark_rows=rows.landmark_rows)
+        held_out_options = replace(
+            options, row_dependence=options.row_dependence.take(test)
+        )
+        return TrainAndTest(rows.take(split.train), held_out, held_out_options)
+    train = rows.take(split.train, options.engine).rows
+    return TrainAndTest(train, replace(rows, left_out=split.left_out), options)
+
+
+class RowSplit(NamedTuple):
+    """Numbers of rows, sorted."""
+
+    train: IntArray  #: To train on.
+    left_out: IntArray  #: That are then not tested: these, and rows that depend on them.
 
 
 def split_rows(
-    rows: Dependence,
+    dependence: Dependence,
     n: int,
     share: float,
     most: int,
     rng: np.random.Generator,
     streamed: bool = False,
-) -> tuple[IntArray, IntArray]:
-    """Return at most so many of n rows to train on, and those that are then not tested.
+) -> RowSplit:
+    """Choose at most `most` of n rows to train on, a share of them.
 
-    Of a time series these are the first, and a block after them; of groups, whole ones, as
-    many as fit.
+    Of a time series these are the first, and a block after them is left out; of groups,
+    whole ones, as many as fit.
     """
     check_number(
         share, "train_fraction", "a number between 0 and 1", lambda value: 0 < value < 1
     )
     size = min(round(share * n), most)
-    if size < 5 or n - size < 5:
+    if size < LEAST_ROWS or n - size < LEAST_ROWS:
         raise InputError(
             f"train_fraction = {share} leaves {size} of {n} rows to train on and {n - size}"
-            " to test on; both need at least 5. Change train_fraction, or pass"
+            f" to test on; both need at least {LEAST_ROWS}. Change train_fraction, or pass"
             " locations='random'."
         )
-    if rows.independent:
-        train = (
-            rng.choice(n, size, replace=False) if streamed else rng.permutation(n)[:size]
-        )
-        return np.sort(train), np.sort(train)
-    if rows.codes is None:
-        between = min(rows.length or 1, (n - size) // 2)
-        return np.arange(size), np.arange(size + between)
-    sizes, chosen, room = np.bincount(rows.codes), [], size
+    if dependence.independent:
+        if streamed:
+            train = np.sort(rng.choice(n, size, replace=False))
+        else:
+            train = np.sort(rng.permutation(n)[:size])
+        return RowSplit(train=train, left_out=train)
+    if dependence.codes is None:
+        between = min(dependence.length or 1, (n - size) // 2)
+        return RowSplit(train=np.arange(size), left_out=np.arange(size + between))
+    return _split_groups(dependence, dependence.codes, size, most, rng)
+
+
+def _split_groups(
+    dependence: Dependence,
+    codes: IntArray,
+    size: int,
+    most: int,
+    rng: np.random.Generator,
+) -> RowSplit:
+    """Choose whole groups to train on, in random order, of at most `size` rows together."""
+    sizes = np.bincount(codes)
+    chosen: list[int] = []
+    room = size
     for group in rng.permutation(len(sizes)):
         if sizes[group] <= room:
             chosen.append(int(group))
             room -= int(sizes[group])
     chosen = chosen or [int(np.argmin(sizes))]
-    if rows.count - len(chosen) < 2:
+    if dependence.count - len(chosen) < 2:
         raise InputError(
-            f"locations='optimize' trains on whole groups, and of {rows.count} groups fewer"
-            " than 2 are left to test on. Pass locations='random', or smaller groups."
+            f"locations='optimize' trains on whole groups, and of {dependence.count} groups"
+            " fewer than 2 are left to test on. Pass locations='random', or smaller groups."
         )
-    left_out = np.flatnonzero(np.isin(rows.codes, chosen))
-    few = (
-        left_out
-        if len(left_out) <= most
-        else np.sort(rng.choice(left_out, most, replace=False))
-    )
-    return few, left_out
+    left_out = np.flatnonzero(np.isin(codes, chosen))
+    train = left_out
+    if len(left_out) > most:
+        train = np.sort(rng.choice(left_out, most, replace=False))
+    return RowSplit(train=train, left_out=left_out)
+
+
+class Optimum(NamedTuple):
+    """Locations in x that maximise the power criterion on a training part."""
+
+    places: FiniteLocations
+    kernel_y: ResponseKernel
+    details: dict[str, Any]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is checked for at the end
 def _optimized(
-    part: Scored, kernels: Kernels, free_y: bool, count: int, engine: Engine
-) -> tuple[FiniteLocations, ResponseKernel, dict[str, Any]]:
+    train: RowsInMemory, ready: Kernels, count: int, engine: Engine, *, free_y: bool
+) -> Optimum:
     """Maximise the power criterion over locations and bandwidths on a training part."""
-    n, d_y, (kernel_x, kernel_y) = part.n, part.sample.d_y, kernels
+    n = train.n
+    d_y = train.d_y
+    kernel_x, kernel_y = ready
     with single_threaded_blas():
-        terms = _terms(part, kernel_y, single=True)
-        near, h = kernel_x(part.x, part.x), np.empty_like(terms.products)
+        terms = _pairwise_terms(train, kernel_y, single=True)
+        near = kernel_x(train.x, train.x)
+        h = terms.workspace()
         thin = near.astype(h.dtype, copy=False)
         terms.h(kernel_y, thin[:, :1], h)
-        ranking = power.criterion_of_means(near * (h @ thin) / (d_y * (n - 1)))
+        ranking = criterion_of_means(near * (h @ thin) / (d_y * (n - 1)))
         chosen = {
             tuple(spaced_rows(near, ranking, count, spacing)): None for spacing in SPACINGS
         }
-        starts = [part.x[list(rows)] for rows in chosen]
-
-        ascend = partial(_ascend, part, terms, kernels, free_y)
-        # Below some size steps are too small for threads. Never on a cluster: climbs share
-        # the pairs.
-        ends = list(engine.local.map(ascend, starts, most=1 if n < 1000 else None))
-        best = max(range(len(ends)), key=lambda number: ends[number][-1])
-        start, (v, ready_x, ready_y, _) = starts[best], ends[best]
-        exact = _terms(part, kernel_y, single=False)
-        before, *_ = power.criterion_gradient(part.x, exact, d_y, start, kernel_x, kernel_y)
-        after, *_ = power.criterion_gradient(part.x, exact, d_y, v, ready_x, ready_y)
-    sigmas = [f.kernel.sigma for f in ready_x.factors if isinstance(f.kernel, Radial)]
+        starts = [train.x[list(rows)] for rows in chosen]
+        ascend = partial(_ascend, train, terms, ready, free_y)
+        # Never on a cluster: climbs share the pairs.
+        most_threads = 1 if n < ONE_THREAD_ROWS else None
+        ends = list(engine.local.map(ascend, starts, most=most_threads))
+        best = max(range(len(ends)), key=lambda number: ends[number].criterion)
+        end = ends[best]
+        exact = _pairwise_terms(train, kernel_y, single=False)
+        before, *_ = criterion_gradient(
+            train.x, exact, d_y, starts[best], kernel_x, kernel_y
+        )
+        after, *_ = criterion_gradient(
+            train.x, exact, d_y, end.locations, end.kernel_x, end.kernel_y
+        )
+    factors = end.kernel_x.factors
+    sigmas = [f.kernel.sigma for f in factors if isinstance(f.kernel, Radial)]
     details: dict[str, Any] = {
         "criterion_before": before,
         "criterion_after": after,
         "n_train": n,
+        "bandwidth_x": sigmas[0] if len(sigmas) == 1 else tuple(sigmas),
     }
-    details["bandwidth_x"] = sigmas[0] if len(sigmas) == 1 else tuple(sigmas)
-    if isinstance(ready_y, Radial):
-        details["bandwidth_y"] = ready_y.sigma
-    return FiniteLocations(ready_x, v), ready_y, details
+    if isinstance(end.kernel_y, Radial):
+        details["bandwidth_y"] = end.kernel_y.sigma
+    places = FiniteLocations(end.kernel_x, end.locations)
+    return Optimum(places=places, kernel_y=end.kernel_y, details=details)
 
 
-def _terms(part: Scored, kernel: ResponseKernel, single: bool) -> power.PairwiseTerms:
-    """Return the y-side of all pairs; in single precision only where large scores have room in it."""
-    if not isinstance(kernel, Radial):
-        return power.PairwiseTerms.of_features(kernel.features(np.asarray(part.scores)))
-    single &= float(np.abs(part.scores).max()) * kernel.sigma < 1e6
-    return power.PairwiseTerms.of(part.y, part.scores, unit=kernel.sigma, single=single)
+def _pairwise_terms(
+    train: RowsInMemory, kernel: ResponseKernel, *, single: bool
+) -> PairwiseTerms:
+    """Return the y-side of all pairs; in single precision where scores have room in it."""
+    residuals = train.residuals
+    if isinstance(kernel, CellKernel):
+        assert isinstance(residuals, CellResiduals)
+        return CellTerms.from_features(kernel.features(np.asarray(residuals.values)))
+    assert isinstance(residuals, SteinResiduals)
+    largest = float(np.abs(residuals.scores).max()) * kernel.sigma
+    return SteinTerms.from_scores(
+        residuals.u,
+        residuals.scores,
+        unit=kernel.sigma,
+        single=single and largest < LARGEST_IN_SINGLE,
+    )
 
 
 def spaced_rows(
     near: FloatArray, ranking: FloatArray, count: int, spacing: float
 ) -> list[int]:
-    """Return the highest-ranked rows no two of which are within `spacing` bandwidths, given k (n, n)."""
-    order, limit = np.argsort(-ranking, kind="stable"), float(np.exp(-0.5 * spacing**2))
-    chosen, taken = list[int](), np.zeros(len(order), dtype=bool)
+    """Return the highest-ranked rows no two of which are within `spacing` bandwidths.
+
+    `near` is k between all rows, (n, n), and `ranking` their criterion, (n,).
+    """
+    order = np.argsort(-ranking, kind="stable")
+    limit = float(np.exp(-0.5 * spacing**2))
+    chosen: list[int] = []
+    taken = np.zeros(len(order), dtype=bool)
     for _ in range(count):
         left = order[~taken[order]]
         best = int(left[0] if len(left) else order[len(chosen) % len(order)])
@@ -282,97 +416,131 @@ def spaced_rows(
     return chosen
 
 
+class ClimbEnd(NamedTuple):
+    """Where a climb of the power criterion ended."""
+
+    locations: FloatArray  #: (J, d_x).
+    kernel_x: CovariateKernel
+    kernel_y: ResponseKernel
+    criterion: float
+
+
 def _ascend(
-    part: Scored,
-    terms: power.PairwiseTerms,
-    kernels: Kernels,
+    train: RowsInMemory,
+    terms: PairwiseTerms,
+    ready: Kernels,
     free_y: bool,
     start: FloatArray,
-) -> tuple[FloatArray, CovariateKernel, ResponseKernel, float]:
-    """Climb from one set of locations (J, d_x); where x has categories they stay on rows of the data."""
-    kernel_x, units = kernels[0], np.zeros(part.x.shape[1])
+) -> ClimbEnd:
+    """Climb from one set of locations (J, d_x).
+
+    Where x has categories they stay on rows of the data. The optimiser sees one flat
+    vector: locations in bandwidths from the median of x, then the logs of free bandwidths.
+    """
+    kernel_x = ready.on_x
+    bandwidths = np.zeros(train.x.shape[1])
     for factor in kernel_x.factors:
         if isinstance(factor.kernel, Radial) and not kernel_x.compares_levels:
-            units[factor.indices()] = factor.kernel.sigma
-    moving, free = units > 0, np.array(kernel_x.asked_for_median, dtype=bool)
-    units, centre = units[moving], np.median(part.x[:, moving], axis=0)
-    size, count, work = (
-        len(start) * len(units),
-        int(free.sum()),
-        np.empty_like(terms.products),
-    )
+            bandwidths[factor.indices()] = factor.kernel.sigma
+    moving = bandwidths > 0
+    units = bandwidths[moving]
+    centre = np.median(train.x[:, moving], axis=0)
+    free_x = np.array(kernel_x.asked_for_median, dtype=bool)
+    size = len(start) * len(units)
+    free_count = int(free_x.sum())
+    work = terms.workspace()
 
     def widened(kernel: object, log: float) -> Any:
-        factor = float(np.exp(log))
-        return (
-            kernel.with_bandwidth(factor * kernel.sigma)
-            if isinstance(kernel, Radial)
-            else kernel
-        )
+        if not isinstance(kernel, Radial):
+            return kernel
+        return kernel.with_bandwidth(float(np.exp(log)) * kernel.sigma)
 
     def unpack(flat: FloatArray) -> tuple[FloatArray, CovariateKernel, ResponseKernel]:
-        locations, logs = start.copy(), np.zeros(len(free))
+        locations = start.copy()
         locations[:, moving] = flat[:size].reshape(len(start), -1) * units + centre
-        logs[free] = flat[size : size + count]
-        pairs = zip(kernel_x.factors, logs, strict=True)
-        factors = tuple(replace(one, kernel=widened(one.kernel, log)) for one, log in pairs)
-        kernel_y = widened(kernels[1], flat[-1]) if free_y else kernels[1]
+        logs = np.zeros(len(free_x))
+        logs[free_x] = flat[size : size + free_count]
+        factors = tuple(
+            replace(factor, kernel=widened(factor.kernel, log))
+            for factor, log in zip(kernel_x.factors, logs, strict=True)
+        )
+        kernel_y = widened(ready.on_y, flat[-1]) if free_y else ready.on_y
         return locations, replace(kernel_x, factors=factors), kernel_y
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, by_v, by_x, by_y = power.criterion_gradient(
-            part.x, terms, part.sample.d_y, *unpack(flat), work
+        value, by_v, by_x, by_y = criterion_gradient(
+            train.x, terms, train.d_y, *unpack(flat), work
         )
-        return value, np.concatenate(
-            [(by_v[:, moving] * units).ravel(), by_x[free], [by_y] * free_y]
-        )
+        slopes = [(by_v[:, moving] * units).ravel(), by_x[free_x]]
+        if free_y:
+            slopes.append(np.array([by_y]))
+        return value, np.concatenate(slopes)
 
-    near = (part.x[:, moving] - centre) / units
+    near = (train.x[:, moving] - centre) / units
     box = list(zip(near.min(axis=0), near.max(axis=0), strict=True)) * len(start)
-    flat = np.append((start[:, moving] - centre) / units, np.zeros(count + free_y))
-    end, _, after = climb(criterion, flat, box + [LOG_RANGE] * (count + free_y))
-    return *unpack(end), after
+    bounds = box + [LOG_RANGE] * (free_count + free_y)
+    flat = np.append((start[:, moving] - centre) / units, np.zeros(free_count + free_y))
+    climbed = climb(criterion, flat, bounds)
+    locations, end_x, end_y = unpack(climbed.end)
+    return ClimbEnd(locations, end_x, end_y, climbed.after)
+
+
+class Climb(NamedTuple):
+    """The end of a climb, and the values of the function before and after it."""
+
+    end: FloatArray
+    before: float
+    after: float
 
 
 def climb(
     function: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
     bounds: list[tuple[float, float]],
-) -> tuple[FloatArray, float, float]:
-    """Maximise a function (d,) → value and gradient in a box: the end, and values before and after."""
+) -> Climb:
+    """Maximise a function (d,) → value and gradient in a box."""
     low, high = np.array(bounds).reshape(-1, 2).T
     start = np.clip(start, low, high)
     before, _ = function(start)
     if not len(start):
-        return start, before, before
+        return Climb(start, before, before)
     from scipy.optimize import minimize  # takes long to import
 
     def negative(v: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(v)
         return -value, -gradient
 
-    how: Any = {"method": "L-BFGS-B", "options": {"maxiter": MAX_ITERATIONS, "ftol": 1e-6}}
-    optimum = minimize(negative, start, jac=True, bounds=bounds, **how)
+    optimum = minimize(
+        negative,
+        start,
+        jac=True,
+        bounds=bounds,
+        method="L-BFGS-B",
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6},
+    )
     after = -float(optimum.fun)
-    return (optimum.x, before, after) if after >= before else (start, before, before)
+    if after < before:
+        return Climb(start, before, before)
+    return Climb(optimum.x, before, after)
 
 
-def _kind_of(locations: TableLike) -> str:
-    """Return "optimize", "random" or "given"; other words are refused."""
+def _origin_of(locations: TableLike) -> Locations:
+    """Tell where locations come from; words that are not known are refused."""
     if not isinstance(locations, str):
-        return "given"
+        return Locations.GIVEN
     if locations not in ("optimize", "random"):
         raise InputError(
             f"locations must be 'optimize', 'random' or an array, got {locations!r}."
         )
-    return locations
+    return Locations(locations)
 
 
 def gaussian_locations(
     points: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw locations (count, d) from a Gaussian fitted to the points (n, d) by maximum likelihood."""
-    mean, centred = points.mean(axis=0), points - points.mean(axis=0)
+    """Draw locations (count, d) from a Gaussian fitted to points (n, d)."""
+    mean = points.mean(axis=0)
+    centred = points - mean
     variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
     # Clipped, because rounding may leave a variance of a degenerate direction below 0.
     root = axes * np.sqrt(np.maximum(variances, 0.0))
@@ -390,7 +558,7 @@ def fssd(
     kernel_y: Kernel = Gaussian("median"),
     **how: Unpack[HowToTest],
 ) -> GofResult:
-    """Test an unconditional density model at a finite set of locations in y, in linear time.
+    """Test an unconditional density model at a few locations in y, in linear time.
 
     The statistic is n times the U-statistic (1/(n(n−1))) Σ_{i≠j} τ(y_i)·τ(y_j), where τ(y)
     holds s(y) l(y, v_j) + ∇_y l(y, v_j) for all locations v_j, over √(d_y J).
@@ -420,80 +588,142 @@ def fssd(
     """
     needs_memory("fssd", None, y)
     options, seed = read_options(fssd, how)
-    count, kind = check_count(n_locations, "n_locations"), _kind_of(locations)
-    scored = Scored.of(model, Sample.unconditional(y, missing=options.missing))
-    if scored.cells is not None or scored.reparametrized is not None or scored.by != "none":
-        # Its scores are those of what y was turned into, and locations are points of y.
-        seen = (
-            "cells of a discrete y" if scored.cells is not None else scored.reparametrized
+    count = check_count(n_locations, "n_locations")
+    origin = _origin_of(locations)
+    sample = Sample.unconditional(y, missing=options.missing)
+    rows = RowsInMemory.from_law(law_of(as_model(model), sample), sample, Units())
+    _refuse_turned(rows)
+    options = options.for_rows(rows, y)
+    train = rows
+    test: PreparedRows = rows
+    if origin is Locations.OPTIMIZE:
+        split = _split_off(rows, train_fraction, MOST_TRAINING_ROWS_Y, seed, options)
+        train, test, options = split
+    kernel = train.residuals.ready_kernel(kernel_y, seed)
+    assert isinstance(kernel, Radial)
+    coordinates = _coordinates(rows)
+    details: dict[str, Any] = {}
+    if origin is Locations.OPTIMIZE:
+        optimum = _optimized_y(
+            _coordinates(train),
+            kernel,
+            count,
+            seed,
+            options.engine,
+            free=getattr(kernel_y, "bandwidth", None) == "median",
         )
-        raise UnsupportedModelError(
-            "fssd compares y itself with locations, and this model is compared as "
-            f"{seen or 'normal scores, because it has no score'}. Use ksd."
-        )
-    options, tested = options.for_rows(scored, y), scored
-    part, details = scored, dict[str, Any]()
-    if kind == "optimize":
-        part, tested, options = _split_off(
-            scored, train_fraction, MAX_TRAIN_Y, seed, options
-        )
-    ready: Any = part.kernel_on_y(kernel_y, seed)
-    if kind == "optimize":
-        free = getattr(kernel_y, "bandwidth", None) == "median"
-        points, ready, details = _optimized_y(
-            part, ready, free, count, seed, options.engine
-        )
-    elif kind == "random":
-        points = gaussian_locations(scored.y, count, seed.stream(Use.LOCATIONS))
+        points = optimum.points
+        kernel = optimum.kernel
+        details.update(optimum.details)
+    elif origin is Locations.RANDOM:
+        points = gaussian_locations(coordinates.u, count, seed.stream(Use.LOCATIONS))
     else:
-        points = Sample.of(scored.y, scored.y, to_test=False).locations(
-            locations, "locations"
-        )
-    # τ is evidence as it stands, and the only function of x is the constant.
-    evidence = SteinEvidence(
-        scored.sample.d_y, (Functions(ready, points, np.eye(len(points))),)
+        as_x = Sample.from_data(coordinates.u, coordinates.u, to_test=False)
+        points = as_x.locations(locations, "locations")
+    # τ is a test function as it stands, and the only function of x is the constant.
+    functions = LandmarkFunctions(kernel=kernel, points=points, white=np.eye(len(points)))
+    plan = Plan(
+        Features((constant(),)), SteinTestFunctions(d_y=rows.d_y, parts=(functions,))
     )
-    plan = Plan(Features((ones(),)), evidence)
-    with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for at the end
-        ran = draw(plan, tested, options, seed)
-    said: Any = {
-        "locations": points,
-        "details": {**details, **ran.details},
-        "share": 1.0 / points.size,
-    }
-    said |= {"seed": seed, "kernel_x": None, "kernel_y": ready}
+    (null,) = options.nulls(plan, test)
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked at the end
+        drawn = null.draw(plan, test, options.n_boot, seed, options.engine)
+    first = drawn.first(test.n)
     return make_result(
-        "fssd", tested, options, ran.first(tested.n), "exact", ran.null, **said
+        "fssd",
+        test,
+        options.row_dependence,
+        total=first.total,
+        draws=first.draws,
+        solver="exact",
+        null=null.label,
+        reported=Reported(
+            seed=seed,
+            kernel_x=None,
+            kernel_y=kernel,
+            locations=points,
+            share=1.0 / points.size,
+        ),
+        details={**details, **drawn.details},
     )
+
+
+def _coordinates(rows: RowsInMemory) -> ScoreResiduals:
+    assert isinstance(rows.residuals, ScoreResiduals)
+    return rows.residuals
+
+
+def _refuse_turned(rows: RowsInMemory) -> None:
+    """Refuse a y that is compared as something else: locations of FSSD are points of y."""
+    residuals = rows.residuals
+    if isinstance(residuals, ScoreResiduals) and residuals.reparametrized is None:
+        return
+    compared_as = "normal scores, because it has no score"
+    if isinstance(residuals, CellResiduals):
+        compared_as = "cells of a discrete y"
+    elif isinstance(residuals, SteinResiduals) and residuals.reparametrized is not None:
+        compared_as = residuals.reparametrized
+    raise UnsupportedModelError(
+        "fssd compares y itself with locations, and this model is compared as"
+        f" {compared_as}. Use ksd."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OptimumInY:
+    """Locations in y that maximise the power criterion on a training part."""
+
+    points: FloatArray  #: (J, d_y).
+    kernel: Radial
+    details: dict[str, Any]
 
 
 def _optimized_y(
-    part: Scored, kernel: Radial, free: bool, count: int, seed: Seed, engine: Engine
-) -> tuple[FloatArray, Radial, dict[str, Any]]:
-    """Maximise the power criterion over locations and bandwidth on the training part."""
-    centre = np.median(part.y, axis=0)
-    y = (part.y - centre) / kernel.sigma  # unit scale for the optimiser
-    scores, unit = part.scores * kernel.sigma, kernel.with_bandwidth(1.0)
+    train: ScoreResiduals,
+    kernel: Radial,
+    count: int,
+    seed: Seed,
+    engine: Engine,
+    *,
+    free: bool,
+) -> OptimumInY:
+    """Maximise the power criterion over locations, and a `free` bandwidth, on a part."""
+    centre = np.median(train.u, axis=0)
+    y = (train.u - centre) / kernel.sigma  # unit scale for the optimiser
+    scores = train.scores * kernel.sigma
+    unit_kernel = kernel.with_bandwidth(1.0)
     size = count * y.shape[1]
 
     def criterion(flat: FloatArray) -> tuple[float, FloatArray]:
         points = flat[:size].reshape(count, -1)
-        at = unit.with_bandwidth(float(np.exp(flat[size]))) if free else unit
-        criterion = power.finite_set_gradient(y, scores, at, points)
-        return criterion[0], np.append(criterion[1], [criterion[2]] * free)
+        at = unit_kernel
+        if free:
+            at = unit_kernel.with_bandwidth(float(np.exp(flat[size])))
+        value, by_points, by_bandwidth = finite_set_gradient(y, scores, at, points)
+        return value, np.append(by_points, [by_bandwidth] if free else [])
 
-    box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count + [LOG_RANGE] * free
+    box = list(zip(y.min(axis=0), y.max(axis=0), strict=True)) * count
+    bounds = box + [LOG_RANGE] * free
     rng = seed.stream(Use.STARTS)
     starts = [
         np.append(gaussian_locations(y, count, rng), [0.0] * free) for _ in range(STARTS)
     ]
-    # On this machine even where there is a cluster: a few climbs are too little work to
-    # send.
+    # On this machine even where there is a cluster: a few climbs are too little to send.
     with single_threaded_blas():
-        ends = list(engine.local.map(lambda start: climb(criterion, start, box), starts))
-    end, before, after = max(ends, key=lambda climbed: climbed[2])
-    points = end[:size].reshape(count, -1) * kernel.sigma + centre
+        climbs = list(
+            engine.local.map(lambda start: climb(criterion, start, bounds), starts)
+        )
+    best = max(climbs, key=lambda climbed: climbed.after)
+    points = best.end[:size].reshape(count, -1) * kernel.sigma + centre
     if free:
-        kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(end[size])))
-    details = {"criterion_before": before, "criterion_after": after, "n_train": part.n}
-    return points, kernel, {**details, "bandwidth_y": kernel.sigma}
+        kernel = kernel.with_bandwidth(kernel.sigma * float(np.exp(best.end[size])))
+    return OptimumInY(
+        points=points,
+        kernel=kernel,
+        details={
+            "criterion_before": best.before,
+            "criterion_after": best.after,
+            "n_train": train.n,
+            "bandwidth_y": kernel.sigma,
+        },
+    )

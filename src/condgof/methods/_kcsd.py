@@ -1,12 +1,14 @@
-"""KCSD (paper, Section 3), KSD, its ancestor without x, and what tests of a pair of kernels share."""
+"""KCSD (paper, Section 3), KSD without x, and what tests of a pair of kernels share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from condgof._typing import FloatArray, TableLike
 from condgof.kernels import (
+    CellKernel,
     CovariateKernel,
     FiniteLocations,
     Gaussian,
@@ -14,7 +16,7 @@ from condgof.kernels import (
     Radial,
     ResponseKernel,
 )
-from condgof.methods._lowrank import draw, nulls_of, plan_of, refuse_redraw
+from condgof.laws import as_model, law_of
 from condgof.methods._options import (
     HowToTest,
     Options,
@@ -23,18 +25,24 @@ from condgof.methods._options import (
     read_options,
     spelled_out,
 )
-from condgof.methods._scored import Scored, Units
-from condgof.null._bootstrap import pvalue, settle_ties
+from condgof.methods._plan import plan_kernels
+from condgof.null import Dependence, pvalue, refuse_resampling, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
-from condgof.stein._matrix import sweep
+from condgof.stein import PreparedRows, RowsInMemory, Units, sweep
 
-#: A draw nearer to the statistic than this share of it is a tie; a sum that near is called
-#: exact.
-TIE, NEAR = 1e-11, 1e-6
-#: Of so many rows, draws are made of products in single precision, unless entries of H may
-#: be so large.
-MANY, HUGE = 2048, 1e30
+#: A draw nearer to the statistic than this share of it is a tie.
+TIE = 1e-11
+#: A sum with features whose residual is at most this is called exact.
+EXACT_PRECISION = 1e-6
+#: From this many rows on, draws are made of products in single precision,
+SINGLE_ROWS = 2048
+#: unless entries of the Stein matrix may be larger than this: 1e8 of the range of single
+#: precision is left for sums. The matrix is positive semi-definite, so that no entry is
+#: larger than the largest of its diagonal.
+LARGEST_IN_SINGLE = 1e30
+#: Bootstrap weights may take one part in this many of the memory that a user allows.
+WEIGHTS_PART = 8
 
 
 @spelled_out()
@@ -145,10 +153,10 @@ def kcsd(
     True
     """
     options, seed = read_options(kcsd, how)
-    scored = prepare(model, x, y, Units(scale_x, standardize), options, seed)[1]
-    options = options.for_rows(scored, x)
-    ready_x, ready_y = scored.subsample.kernels(kernel_x, kernel_y, seed)
-    return solve("kcsd", scored, ready_x, ready_y, options, seed)
+    rows = prepare(model, x, y, Units(scale_x, standardize), options, seed).rows
+    options = options.for_rows(rows, x)
+    ready = rows.subsample.kernels(kernel_x, kernel_y, seed)
+    return solve("kcsd", rows, ready.on_x, ready.on_y, options, seed)
 
 
 @spelled_out()
@@ -187,98 +195,167 @@ def ksd(
     True
     """
     options, seed = read_options(ksd, how)
+    rows: PreparedRows
     if elsewhere(None, y):
-        x, rest = (replace(y, x_columns=()), None) if isinstance(y, Source) else (None, y)
-        scored = prepare(model, x, rest, Units(), options, seed)[1]
+        if isinstance(y, Source):
+            rows = prepare(
+                model, replace(y, x_columns=()), None, Units(), options, seed
+            ).rows
+        else:
+            rows = prepare(model, None, y, Units(), options, seed).rows
     else:
         sample = Sample.unconditional(y, missing=options.missing)
-        scored = Scored.of(
-            model, sample, seed=seed if options.chosen(sample.n) == "lowrank" else None
+        is_lowrank = options.chosen_solver(sample.n) == "lowrank"
+        rows = RowsInMemory.from_law(
+            law_of(as_model(model), sample), sample, Units(), seed if is_lowrank else None
         )
-    options = options.for_rows(scored, y)
-    ready = scored.subsample.kernel_on_y(kernel_y, seed)
-    return replace(
-        solve("ksd", scored, CovariateKernel(()), ready, options, seed), kernel_x=None
-    )
+    options = options.for_rows(rows, y)
+    kernel = rows.subsample.residuals.ready_kernel(kernel_y, seed)
+    result = solve("ksd", rows, CovariateKernel(()), kernel, options, seed)
+    return replace(result, kernel_x=None)
+
+
+class Reported(NamedTuple):
+    """What a result says beside its statistic."""
+
+    seed: Seed
+    kernel_x: Kernel | None
+    kernel_y: ResponseKernel
+    locations: FloatArray | None = None  #: Those of FSCD and FSSD, in the user's units.
+    #: What a sum over the Stein matrix is multiplied by: FSCD and FSSD take means.
+    share: float = 1.0
 
 
 def solve(
     method: str,
-    scored: Scored,
+    rows: PreparedRows,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: ResponseKernel,
     options: Options,
     seed: Seed,
     *,
-    details: dict[str, Any] | None = None,
-    **said: Any,
+    details: Mapping[str, Any] | None = None,
+    locations: FloatArray | None = None,
+    share: float = 1.0,
 ) -> GofResult:
     """Sum over the Stein matrix of a sample and draw from the null distribution."""
-    n, few = scored.n, options.chosen(scored.n) == "exact" and scored.source is None
     on_x = kernel_x.kernel if isinstance(kernel_x, FiniteLocations) else kernel_x
-    said |= {"kernel_x": on_x.shown(scored.sample.d_x), "kernel_y": kernel_y, "seed": seed}
-    if few and isinstance(kernel_y, Radial):
-        if options.null == "model":
-            refuse_redraw()
-        keep = options.memory // 8  # of the budget, what tiles leave
-        weights = options.rows.weights(options.null, n, options.n_boot, seed, keep)
-        operator = scored.operator(kernel_x, kernel_y)
-        # Groups have few patterns of signs: draws that equal the statistic must do so to
-        # the last bit.
-        single = (
-            n >= MANY and options.rows.independent and float(operator.diag().max()) < HUGE
+    reported = Reported(
+        seed=seed,
+        kernel_x=on_x.shown(rows.sample.d_x),
+        kernel_y=kernel_y,
+        locations=locations,
+        share=share,
+    )
+    is_exact = options.chosen_solver(rows.n) == "exact"
+    if is_exact and isinstance(rows, RowsInMemory) and isinstance(kernel_y, Radial):
+        return _solve_exactly(
+            method, rows, kernel_x, kernel_y, options, reported, details or {}
         )
-        how: Any = {"engine": options.engine, "memory": options.memory, "single": single}
-        total, forms = sweep(operator, weights.block, options.n_boot, **how)
-        null, draws = options.rows.named(options.null), weights.factor * forms
-        return make_result(
-            method, scored, options, (total, draws), "exact", null, details, **said
-        )
-    # Of many rows, and of a discrete y: through features of x and evidence of y.
-    plan, told = plan_of(scored, kernel_x, kernel_y, options, seed)
-    solver, results = "exact" if told["precision"] <= NEAR else "lowrank", []
-    for how in nulls_of(plan, scored, options):
-        ran = draw(plan, scored, how, seed)
-        more = {**(details or {}), **told, **ran.details}
+    # Of many rows, and of a discrete y: through features of x and test functions of y.
+    planned = plan_kernels(rows, kernel_x, kernel_y, options, seed)
+    solver = "exact" if planned.precision <= EXACT_PRECISION else "lowrank"
+    results = []
+    for null in options.nulls(planned.plan, rows):
+        drawn = null.draw(planned.plan, rows, options.n_boot, seed, options.engine)
+        first = drawn.first(rows.n)
         results.append(
-            make_result(method, scored, how, ran.first(n), solver, ran.null, more, **said)
+            make_result(
+                method,
+                rows,
+                null.dependence,
+                total=first.total,
+                draws=first.draws,
+                solver=solver,
+                null=null.label,
+                reported=reported,
+                details={**(details or {}), **planned.details(), **drawn.details},
+            )
         )
     return max(results, key=lambda result: result.pvalue)
 
 
+def _solve_exactly(
+    method: str,
+    rows: RowsInMemory,
+    kernel_x: CovariateKernel | FiniteLocations,
+    kernel_y: Radial,
+    options: Options,
+    reported: Reported,
+    details: Mapping[str, Any],
+) -> GofResult:
+    """Sweep the Stein matrix tile by tile, for the statistic and every draw together."""
+    if options.null == "model":
+        refuse_resampling()
+    weights = options.row_dependence.weights(
+        options.null,
+        rows.n,
+        options.n_boot,
+        reported.seed,
+        keep=options.memory // WEIGHTS_PART,
+    )
+    operator = rows.operator(kernel_x, kernel_y)
+    # Groups have few patterns of signs: draws that equal the statistic must do so to the
+    # last bit, in double precision.
+    single = (
+        rows.n >= SINGLE_ROWS
+        and options.row_dependence.independent
+        and float(operator.diag().max()) < LARGEST_IN_SINGLE
+    )
+    total, forms = sweep(
+        operator,
+        weights.block,
+        options.n_boot,
+        engine=options.engine,
+        memory=options.memory,
+        single=single,
+    )
+    return make_result(
+        method,
+        rows,
+        options.row_dependence,
+        total=total,
+        draws=weights.factor * forms,
+        solver="exact",
+        null=options.row_dependence.named(options.null),
+        reported=reported,
+        details=details,
+    )
+
+
 def make_result(
     method: str,
-    scored: Scored,
-    options: Options,
-    sums: tuple[float, FloatArray],
+    rows: PreparedRows,
+    dependence: Dependence,
+    *,
+    total: float,
+    draws: FloatArray,
     solver: str,
     null: str,
-    details: dict[str, Any] | None = None,
-    *,
-    seed: Seed,
-    kernel_x: Kernel | None,
-    kernel_y: ResponseKernel,
-    locations: FloatArray | None = None,
-    share: float = 1.0,
+    reported: Reported,
+    details: Mapping[str, Any],
 ) -> GofResult:
-    """Put a result together: a share of the off-diagonal sum of the Stein matrix, and its draws."""
-    rows, statistic = scored.subsample, share * sums[0] / (scored.n - 1)
-    draws = settle_ties(statistic, share * sums[1], TIE * abs(statistic))
-    details = {**rows.details(), **options.rows.details(), **(details or {})}
-    notes = (*rows.notes(), *options.rows.notes, *details.get("notes", ()))
+    """Assemble a result from the off-diagonal sum of the Stein matrix and its draws."""
+    some = rows.subsample
+    statistic = reported.share * total / (rows.n - 1)
+    settled = settle_ties(statistic, reported.share * draws, TIE * abs(statistic))
+    all_details = {**some.details(), **dependence.details(), **details}
+    notes = (*some.notes(), *dependence.notes, *all_details.get("notes", ()))
+    if notes:
+        all_details["notes"] = notes
+    kernel_y = reported.kernel_y
     return GofResult(
         statistic=statistic,
-        pvalue=pvalue(statistic, draws),
+        pvalue=pvalue(statistic, settled),
         method=method,
-        n=scored.n,
-        null_distribution=draws,
+        n=rows.n,
+        null_distribution=settled,
         null=null,
-        kernel_x=kernel_x,
-        kernel_y=getattr(
-            kernel_y, "shown", kernel_y
-        ),  # of a discrete y, what a reader knows it by
+        kernel_x=reported.kernel_x,
+        # Of a discrete y, the kernel that a reader knows it by.
+        kernel_y=kernel_y.shown if isinstance(kernel_y, CellKernel) else kernel_y,
         solver=solver,
-        locations=locations,
-        seed=seed.value,
-        details={**details, **({"notes": notes} if notes else {})},
+        locations=reported.locations,
+        seed=reported.seed.value,
+        details=all_details,
     )

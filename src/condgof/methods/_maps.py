@@ -8,26 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, TableLike
 from condgof.errors import check_overflow
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, Radial
-from condgof.methods._lowrank import plan_of
-from condgof.methods._options import HowToTest, Options, prepare, read_options, spelled_out
-from condgof.methods._scored import Scored, Units
+from condgof.methods._options import (
+    HowToTest,
+    Options,
+    prepare,
+    read_options,
+    spelled_out,
+)
+from condgof.methods._plan import plan_kernels
+from condgof.residuals import TestFunctions
 from condgof.sample import Seed
-from condgof.stein._criterion import criterion_of_means
-from condgof.stein._evidence import Evidence
-from condgof.stein._matrix import SteinOperator, matmul
-from condgof.stein._sum import Piece, added, reduce_over
+from condgof.stein import (
+    Piece,
+    PreparedRows,
+    RowsInMemory,
+    SteinOperator,
+    Units,
+    added,
+    criterion_of_means,
+    matmul,
+    reduce_over,
+)
 
-Data: TypeAlias = tuple[Any, Any, Any]
-Kernels: TypeAlias = tuple[Kernel, Kernel]
 #: Features of a piece that are held at a time.
-HELD = 2**21
+HELD_NUMBERS = 2**21
+#: Bytes that a location takes for each row while sums are made by tiles.
+BYTES_PER_LOCATION = 32
 
 
 @spelled_out("solver", "missing", "rng", "engine", "memory")
@@ -74,19 +87,14 @@ def witness(
     >>> bool(values[1] > values[0])
     True
     """
-    view = _View.of(
-        (model, x, y), (kernel_x, kernel_y), scale_x, *read_options(witness, how)
-    )
-    rows = view.scored.subsample
-    points = rows.in_units(rows.sample.locations(at))
-    if not isinstance(view.h, SteinOperator):
-        out = np.square(view.products(points)[0]).sum(axis=0)
-    else:
-        out = np.concatenate(
-            [sums.sum(axis=0) + own for sums, own in view.by_tiles(points)]
-        )
+    options, seed = read_options(witness, how)
+    rows = prepare(model, x, y, Units(scale_x), options, seed).rows
+    stein = _stein_side(rows, kernel_x, kernel_y, options, seed)
+    some = rows.subsample
+    points = some.in_units(some.sample.locations(at))
+    values = stein.witness(points)
     # Rounding may take a value that is 0 in exact arithmetic just below it.
-    return np.asarray(np.maximum(out, 0.0) / (rows.sample.d_y * float(view.scored.n) ** 2))
+    return np.asarray(np.maximum(values, 0.0) / (some.d_y * float(rows.n) ** 2))
 
 
 @spelled_out("solver", "missing", "rng", "engine", "memory")
@@ -124,98 +132,155 @@ def power_criterion(
     --------
     >>> import numpy as np, condgof as cg
     >>> x, y = cg.study.problem("hgm-1d").draw(500, np.random.default_rng(0))
-    >>> values = cg.power_criterion(cg.study.problem("hgm-1d").p, x, y, at=[-1.0, 1.0], rng=0)
+    >>> model = cg.study.problem("hgm-1d").p
+    >>> values = cg.power_criterion(model, x, y, at=[-1.0, 1.0], rng=0)
     >>> bool(values[1] > values[0])
     True
     """
-    read = read_options(power_criterion, how)
-    view = _View.of((model, x, y), (kernel_x, kernel_y), scale_x, *read)
-    rows, n = view.scored.subsample, view.scored.n
-    points = rows.in_units(rows.sample.locations(at, sets=True))
+    options, seed = read_options(power_criterion, how)
+    rows = prepare(model, x, y, Units(scale_x), options, seed).rows
+    stein = _stein_side(rows, kernel_x, kernel_y, options, seed)
+    some = rows.subsample
+    points = some.in_units(some.sample.locations(at, sets=True))
     size = points.shape[1] if points.ndim == 3 else 1
-    flat, share = (
-        points.reshape(-1, points.shape[-1]),
-        1.0 / (size * rows.sample.d_y * (n - 1)),
-    )
-    if isinstance(view.h, SteinOperator):
-        by_set = (
-            sums.reshape(n, -1, size).sum(axis=2) for sums, _ in view.by_tiles(flat, size)
+    flat = points.reshape(-1, points.shape[-1])
+    share = 1.0 / (size * some.d_y * (rows.n - 1))
+    return stein.criterion(flat, size, share)
+
+
+def _stein_side(
+    rows: PreparedRows,
+    kernel_x: Kernel,
+    kernel_y: Kernel,
+    options: Options,
+    seed: Seed,
+) -> SteinByTiles | SteinByFunctions:
+    """Return h of a sample by tiles, or of many rows and a discrete y by test functions."""
+    ready = rows.subsample.kernels(kernel_x, kernel_y, seed)
+    constant = CovariateKernel(())
+    # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
+    is_exact = options.chosen_solver(rows.n) == "exact"
+    if is_exact and isinstance(rows, RowsInMemory) and isinstance(ready.on_y, Radial):
+        return SteinByTiles(
+            rows=rows,
+            kernel_x=ready.on_x,
+            h=rows.operator(constant, ready.on_y),
+            options=options,
         )
-        return np.concatenate([criterion_of_means(share * sums) for sums in by_set])
-    products, own = view.products(flat)
-    mean = (np.square(products).sum(axis=0) - own).reshape(-1, size).sum(axis=1) / n
-    spread = 2.0 * share * np.sqrt(view.squares(flat, products, mean, size) / (n - 1))
-    return np.asarray(
-        np.divide(share * mean, spread, out=np.zeros(len(points)), where=spread > 0)
+    # Of a discrete y there are finitely many test functions, and sums over them are exact.
+    plan = plan_kernels(rows, constant, ready.on_y, options, seed).plan
+    return SteinByFunctions(
+        rows=rows,
+        kernel_x=ready.on_x,
+        test_functions=plan.test_functions,
+        options=options,
     )
+
+
+class _LocationSums(NamedTuple):
+    """Sums at m locations v, with F_iv = k(x_i, v)."""
+
+    by_row: FloatArray  #: Σ_{j≠i} F_iv F_jv h_ij of each row i, (n, m).
+    diagonal: FloatArray  #: Σ_i F_iv² h_ii, (m,).
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """A sample with k, and h by tiles or by evidence."""
+class SteinByTiles:
+    """A sample with k, and h swept by tiles."""
 
-    scored: Scored
+    rows: RowsInMemory
     kernel_x: CovariateKernel
-    h: SteinOperator | Evidence
+    h: SteinOperator
     options: Options
 
-    @classmethod
-    def of(
-        cls, data: Data, on: Kernels, scale_x: str, options: Options, seed: Seed
-    ) -> _View:
-        # "auto" is exact for as many rows as in a test with 1,000 draws: 5,000.
-        scored = prepare(*data, Units(scale_x), options, seed)[1]
-        ready_x, ready_y = scored.subsample.kernels(*on, seed)
-        exact, constant = options.chosen(scored.n) == "exact", CovariateKernel(())
-        if exact and scored.source is None and isinstance(ready_y, Radial):
-            return cls(scored, ready_x, scored.operator(constant, ready_y), options)
-        # Of a discrete y the evidence is finite, and sums over it are exact.
-        plan, _ = plan_of(scored, constant, ready_y, options, seed)
-        return cls(scored, ready_x, plan.evidence, options)
+    def witness(self, points: FloatArray) -> FloatArray:
+        """Return Σ_ij F_iv F_jv h_ij at locations (m, d_x), (m,)."""
+        each = [sums.by_row.sum(axis=0) + sums.diagonal for sums in self._sums(points)]
+        return np.concatenate(each)
 
-    def by_tiles(
-        self, points: FloatArray, multiple: int = 1
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield Σ_{j≠i} F_iv F_jv h_ij (n, m) and Σ_i F_iv² h_ii, for locations that fit the budget."""
-        assert isinstance(self.h, SteinOperator)
-        n, memory, own = self.scored.n, self.options.memory, self.h.diag()
-        group = max(1, memory // (32 * n) // multiple) * multiple
+    def criterion(self, points: FloatArray, size: int, share: float) -> FloatArray:
+        """Return the power criterion of sets of `size` locations, (m·size, d_x), (m,)."""
+        parts = []
+        for sums in self._sums(points, multiple=size):
+            by_set = sums.by_row.reshape(self.rows.n, -1, size).sum(axis=2)
+            parts.append(criterion_of_means(share * by_set))
+        return np.concatenate(parts)
+
+    def _sums(self, points: FloatArray, multiple: int = 1) -> Iterator[_LocationSums]:
+        """Yield sums for as many locations at a time as fit the budget of memory."""
+        memory = self.options.memory
+        diagonal = self.h.diag()
+        fitting = memory // (BYTES_PER_LOCATION * self.rows.n)
+        group = max(1, fitting // multiple) * multiple
         for start in range(0, len(points), group):
-            features = self.kernel_x(self.scored.subsample.x, points[start : start + group])
+            features = self.kernel_x(self.rows.subsample.x, points[start : start + group])
             sums = matmul(self.h, features, engine=self.options.engine, memory=memory)
-            yield np.multiply(sums, features, out=sums), own @ np.square(features)
+            yield _LocationSums(
+                by_row=np.multiply(sums, features, out=sums),
+                diagonal=diagonal @ np.square(features),
+            )
 
-    def products(self, points: FloatArray) -> list[FloatArray]:
+
+@dataclass(frozen=True, eq=False)
+class SteinByFunctions:
+    """A sample with k, and h ≈ ξξᵀ by test functions ξ."""
+
+    rows: PreparedRows
+    kernel_x: CovariateKernel
+    test_functions: TestFunctions
+    options: Options
+
+    def witness(self, points: FloatArray) -> FloatArray:
+        """Return Σ_ij F_iv F_jv h_ij at locations (m, d_x), (m,)."""
+        products, _ = self._products(points)
+        return np.asarray(np.square(products).sum(axis=0))
+
+    def criterion(self, points: FloatArray, size: int, share: float) -> FloatArray:
+        """Return the power criterion of sets of `size` locations, (m·size, d_x), (m,)."""
+        n = self.rows.n
+        products, diagonal = self._products(points)
+        sums = (np.square(products).sum(axis=0) - diagonal).reshape(-1, size).sum(axis=1)
+        mean = sums / n
+        squares = self._centred_squares(points, products, mean, size)
+        spread = 2.0 * share * np.sqrt(squares / (n - 1))
+        out = np.zeros(len(mean))
+        return np.asarray(np.divide(share * mean, spread, out=out, where=spread > 0))
+
+    def _products(self, points: FloatArray) -> list[FloatArray]:
         """Return A = ξᵀF (q, m), and Σ_i F_iv²‖ξ_i‖² (m,)."""
-        return self._over(
-            points, lambda xi, f: [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)]
-        )
-
-    def squares(
-        self, points: FloatArray, a: FloatArray, mean: FloatArray, size: int
-    ) -> FloatArray:
-        """Return the sum of squares of row sums of sets of locations, less their mean, (m,)."""
 
         def task(xi: AnyArray, f: FloatArray) -> list[FloatArray]:
-            sums = f * (xi @ a - np.square(xi).sum(axis=1)[:, None] * f)
-            return [
-                np.square(sums.reshape(len(f), -1, size).sum(axis=2) - mean).sum(axis=0)
-            ]
+            return [xi.T @ f, np.square(xi).sum(axis=1) @ np.square(f)]
 
-        return self._over(points, task)[0]
+        return self._sum_over_rows(points, task)
 
-    def _over(
-        self, points: FloatArray, task: Callable[[AnyArray, FloatArray], list[FloatArray]]
+    def _centred_squares(
+        self, points: FloatArray, products: FloatArray, mean: FloatArray, size: int
+    ) -> FloatArray:
+        """Return the sums of squares of row sums of sets of locations, centred, (m,)."""
+
+        def task(xi: AnyArray, f: FloatArray) -> list[FloatArray]:
+            sums = f * (xi @ products - np.square(xi).sum(axis=1)[:, None] * f)
+            by_set = sums.reshape(len(f), -1, size).sum(axis=2)
+            return [np.square(by_set - mean).sum(axis=0)]
+
+        return self._sum_over_rows(points, task)[0]
+
+    def _sum_over_rows(
+        self,
+        points: FloatArray,
+        task: Callable[[AnyArray, FloatArray], list[FloatArray]],
     ) -> list[FloatArray]:
         """Add up what a task makes of ξ and F, over all rows."""
-        kernel, evidence, step = self.kernel_x, self.h, max(1, HELD // len(points))
-        assert not isinstance(evidence, SteinOperator)
+        kernel = self.kernel_x
+        functions = self.test_functions
+        step = max(1, HELD_NUMBERS // len(points))
 
-        def of_piece(piece: Piece) -> list[FloatArray]:
-            xi = evidence.of(piece.y, piece.scores)
+        def on_piece(piece: Piece) -> list[FloatArray]:
+            xi = functions.evaluate(piece.residuals)
             parts = (slice(start, start + step) for start in range(0, len(xi), step))
             return added(task(xi[part], kernel(piece.x[part], points)) for part in parts)
 
-        sums = reduce_over(self.scored.rows(), self.options.engine, of_piece, added)
+        sums = reduce_over(self.rows, self.options.engine, on_piece, added)
         check_overflow(*sums)
         return sums

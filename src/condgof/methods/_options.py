@@ -1,4 +1,4 @@
-"""How to test: what a user asked for, checked, and the sample made ready for it."""
+"""The options that tests share, checked, and the sample in the units of the test."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 
-from condgof._typing import FloatArray
-from condgof.engine import Engine, as_engine
+from condgof.engine import as_engine
 from condgof.errors import (
     InputError,
     InputTypeError,
@@ -19,24 +18,38 @@ from condgof.errors import (
     check_number,
     check_object,
 )
-from condgof.laws._as_model import as_model, columns
-from condgof.laws._functions import Scores
-from condgof.laws._law import ModelLike
-from condgof.methods import _scored as scoring
-from condgof.methods._scored import CENSORED, SUBSAMPLE, Scored, Units
-from condgof.null._bootstrap import NULLS, check_n_boot
-from condgof.null._dependence import STRETCHES, Dependence, check_dependence, dependence_of
+from condgof.laws import Scores, as_model, columns
+from condgof.null import (
+    NULLS,
+    Dependence,
+    Null,
+    check_dependence,
+    check_n_boot,
+    choose_nulls,
+    dependence_of,
+)
 from condgof.sample import ArraySource, RngLike, Seed, Source, is_lazy, names_of
-from condgof.stein._matrix import DEFAULT_MEMORY, LEAST_MEMORY
+from condgof.stein import (
+    DEFAULT_MEMORY,
+    LEAST_MEMORY,
+    SUBSAMPLE_ROWS,
+    Plan,
+    Prepared,
+    PreparedRows,
+    RowsInMemory,
+    Units,
+    read_sample,
+    rows_named,
+    rows_of_source,
+)
 
-#: "auto" is exact up to this many multiplications, n²·m: half a second on two cores.
+#: solver="auto" is exact up to this many multiplications, n²·n_boot: half a second on two
+#: cores, and n = 5,000 for 1,000 draws.
 EXACT_WORK = 2.5e10
-#: Of residuals of many classes, so many columns are looked at for dependence.
-COLUMNS = 16
 
 
 class HowToRead(TypedDict, total=False):
-    """The options of whatever looks at rows; `kcsd` says what they mean."""
+    """The options of whatever reads rows; `kcsd` documents what they mean."""
 
     dependence: Any
     groups: Any
@@ -59,111 +72,156 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 def spelled_out(*names: str) -> Callable[[Verb], Verb]:
-    """Let the signature of a function of ``**how`` name these options, or all, and their defaults."""
+    """Let the signature of a function of ``**how`` name these options, or all of them.
+
+    So that ``help`` and editors show the options of `HowToTest` with their defaults, which
+    stand once, in `Options`.
+    """
 
     def spell(verb: Verb) -> Verb:
-        *own, _ = inspect.signature(verb).parameters.values()
-        defaults = {
-            name: p.default for name, p in inspect.signature(Options).parameters.items()
-        }
-        for name, kind in HowToTest.__annotations__.items():
-            if not names or name in names:
-                said: Any = {
-                    "default": defaults.get(name),
-                    "annotation": kind.__forward_arg__,
-                }
-                own.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **said))
-        verb.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+        *parameters, _ = inspect.signature(verb).parameters.values()
+        defaults = inspect.signature(Options).parameters
+        for name, annotation in HowToTest.__annotations__.items():
+            if names and name not in names:
+                continue
+            default = defaults[name].default if name in defaults else None
+            parameters.append(
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=default,
+                    annotation=annotation.__forward_arg__,
+                )
+            )
+        verb.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return verb
 
     return spell
 
 
-def read_options(verb: Callable[..., Any], how: HowToRead) -> tuple[Options, Seed]:
+class ReadOptions(NamedTuple):
+    """The options of a test, checked."""
+
+    options: Options
+    seed: Seed
+
+
+def read_options(verb: Callable[..., Any], how: HowToRead) -> ReadOptions:
+    """Check the options that a user passed; refuse those that the test does not have."""
     known = inspect.signature(verb).parameters
     unknown = [name for name in how if name not in known]
     if unknown:
-        options = ", ".join(name for name, p in known.items() if p.kind is p.KEYWORD_ONLY)
+        listed = ", ".join(name for name, p in known.items() if p.kind is p.KEYWORD_ONLY)
         raise InputTypeError(
-            f"{verb.__name__} has no option {unknown[0]!r}. It has {options}."
+            f"{verb.__name__} has no option {unknown[0]!r}. It has {listed}."
         )
     asked: Any = dict(how)
     rng = asked.pop("rng", None)
-    return Options.of(**asked), Seed.of(rng)
+    return ReadOptions(options=Options(**asked).checked(), seed=Seed.of(rng))
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """How to solve, with defaults; `of` checks what a user passed."""
+    """How to solve, with the defaults of all tests."""
 
     solver: str = "auto"
     null: str = "auto"
     n_boot: int = 1000
-    #: Relative residual that features of x and of y should reach; None for the default.
+    #: Relative residual that features of x and y should reach; None for the default.
     precision: float | None = None
     dependence: Any = None
     groups: Any = None
     missing: str = "refuse"
     engine: Any = None
     memory: int = DEFAULT_MEMORY  #: Budget of the exact solver, in bytes.
-    #: How rows depend on each other; known once the sample is (`for_rows`).
-    rows: Dependence = field(default_factory=Dependence)
+    #: How rows depend on each other; known once the rows are (`for_rows`).
+    row_dependence: Dependence = field(default_factory=Dependence)
 
-    @classmethod
-    def of(cls, *given: Any, **named: Any) -> Options:
-        """Check what a user passed, in this order or by name."""
-        asked = cls(*given, **named)
-        check_choice(asked.solver, "solver", ("auto", "exact", "lowrank"))
-        check_choice(asked.null, "null", NULLS)
-        precision = asked.precision
+    def checked(self) -> Options:
+        """Check what a user passed, and return it ready for use."""
+        check_choice(self.solver, "solver", ("auto", "exact", "lowrank"))
+        check_choice(self.null, "null", NULLS)
+        precision = self.precision
         if precision is not None:
-            wanted = "a number between 0 and 1, a residual to reach"
             precision = check_number(
-                precision, "precision", wanted, lambda share: 0 < share < 1
+                precision,
+                "precision",
+                "a number between 0 and 1, a residual to reach",
+                lambda share: 0 < share < 1,
             )
-        dependence = check_dependence(asked.dependence, asked.groups, asked.null)
-        least = f"at least {LEAST_MEMORY} bytes"
+        dependence = check_dependence(self.dependence, self.groups, self.null)
         memory = check_number(
-            asked.memory, "memory", least, lambda size: size >= LEAST_MEMORY
+            self.memory,
+            "memory",
+            f"at least {LEAST_MEMORY} bytes",
+            lambda size: size >= LEAST_MEMORY,
         )
-        told: Any = {
-            "n_boot": check_n_boot(asked.n_boot),
-            "memory": int(min(memory, 2**60)),
-        }
-        told |= {"dependence": dependence, "engine": as_engine(asked.engine)}
-        return replace(asked, precision=precision, **told)
-
-    def for_rows(self, scored: Scored, data: object) -> Options:
-        """Find out how the rows of a sample depend on each other; `data` may have a column of groups."""
-        sample, n = (
-            (scored.sample, scored.n)
-            if scored.source is None
-            else (None, scored.source.total)
+        return replace(
+            self,
+            precision=precision,
+            n_boot=check_n_boot(self.n_boot),
+            memory=int(min(memory, 2**60)),
+            dependence=dependence,
+            engine=as_engine(self.engine),
         )
-        stretches = partial(stretches_of, scored, self.engine)
-        asked = self.dependence, self.groups, n, data, self.n_boot
-        return replace(self, rows=dependence_of(*asked, sample, stretches))
 
-    def chosen(self, n: int) -> str:
+    def for_rows(self, rows: PreparedRows, data: object) -> Options:
+        """Find out how rows depend on each other; `data` may have a column of groups."""
+        found = dependence_of(
+            self.dependence,
+            self.groups,
+            rows.total if rows.is_stream else rows.n,
+            data,
+            self.n_boot,
+            sample=None if rows.is_stream else rows.sample,
+            stretches=partial(rows.stretches, engine=self.engine),
+        )
+        return replace(self, row_dependence=found)
+
+    def chosen_solver(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""
         if self.solver != "auto":
             return self.solver
-        few = self.precision is None and float(n) * n * self.n_boot <= EXACT_WORK
-        return "exact" if few else "lowrank"
+        is_small = float(n) * n * self.n_boot <= EXACT_WORK
+        return "exact" if self.precision is None and is_small else "lowrank"
+
+    def nulls(self, plan: Plan, rows: PreparedRows) -> list[Null]:
+        """Choose the nulls of a test; the larger p-value counts."""
+        return choose_nulls(
+            plan,
+            rows,
+            rows.subsample.residuals,
+            self.row_dependence,
+            null=self.null,
+            solver=self.solver,
+            n_boot=self.n_boot,
+        )
 
 
 def prepare(
     model: object, x: Any, y: Any, units: Units, options: Options, seed: Seed
-) -> tuple[ModelLike, Scored]:
-    """Check and score a sample; also return the law of rows in memory, or the model of a stream."""
+) -> Prepared:
+    """Check a sample and compare it with its law, in memory or as a stream."""
     arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
     if not arrays and elsewhere(x, y):
-        (given,), source = open_source([model], x, y, options.missing, options.solver)
-        return scoring.prepare_source(as_model(given), source, units, options, seed)
-    law, sample = scoring.read_sample(as_model(model), x, y, options.missing)
-    many = units.predictions or options.chosen(sample.n) == "lowrank"
-    with scoring.rows_named(sample.kept if sample.left_out else None):
-        return law, Scored.of(law, sample, units, seed if many else None)
+        opened = open_source([model], x, y, options.missing, options.solver)
+        (streamed,) = opened.models
+        is_exact = options.chosen_solver(opened.source.n) == "exact"
+        return rows_of_source(
+            as_model(streamed),
+            opened.source,
+            units,
+            seed,
+            options.engine,
+            all_rows=is_exact and not units.predictions,
+        )
+    law, sample = read_sample(as_model(model), x, y, options.missing)
+    is_lowrank = options.chosen_solver(sample.n) == "lowrank"
+    with rows_named(sample.kept if sample.left_out else None):
+        rows = RowsInMemory.from_law(
+            law, sample, units, seed if units.predictions or is_lowrank else None
+        )
+    return Prepared(law_or_model=law, rows=rows)
 
 
 def elsewhere(x: Any, y: Any) -> bool:
@@ -190,29 +248,33 @@ def needs_memory(test: str, x: Any, y: Any) -> None:
         )
 
 
+class OpenedSource(NamedTuple):
+    """A source, and what models are of it."""
+
+    models: list[Any]
+    source: Any
+
+
 def open_source(
     models: Sequence[Any], x: Any, y: Any, missing: str, solver: str
-) -> tuple[list[Any], Any]:
-    """Return what models are of, and the source; of Dask arrays, as columns of it. x may be None."""
-    given = list(models)
+) -> OpenedSource:
+    """Open the source of a sample; Dask arrays become columns of one. x may be None."""
+    opened = list(models)
     if is_lazy(x) or is_lazy(y):
         arrays = {"y": y} if x is None else {"y": y, "x": x}
-        for k, model in enumerate(given):
-            own = f"model {k} " if len(given) > 1 else ""
-            pair = isinstance(model, tuple) and len(model) == 2
-            parts = dict(zip(("mean", "std"), model, strict=True)) if pair else {}
-            parts = {"score": model.values} if isinstance(model, Scores) else parts
-            if any(map(is_lazy, parts.values())):
-                arrays |= {own + part: values for part, values in parts.items()}
-                wide = {
-                    part: 1 if np.ndim(v) < 2 else np.shape(v)[1]
-                    for part, v in parts.items()
-                }
-                named: Any = {
-                    part: list(names_of(own + part, width)) for part, width in wide.items()
-                }
-                given[k] = columns(**named)
-        x, y = ArraySource.of(arrays), None
+        for number, model in enumerate(opened):
+            prefix = f"model {number} " if len(opened) > 1 else ""
+            parts = _lazy_parts(model)
+            if not any(map(is_lazy, parts.values())):
+                continue
+            named: dict[str, list[str]] = {}
+            for part, values in parts.items():
+                arrays[prefix + part] = values
+                width = 1 if np.ndim(values) < 2 else np.shape(values)[1]
+                named[part] = list(names_of(prefix + part, width))
+            opened[number] = columns(**named)  # type: ignore[arg-type]
+        x = ArraySource.from_arrays(arrays)
+        y = None
     if not isinstance(x, (Source, ArraySource)):
         raise InputTypeError("y is a source: pass it as x, and leave y out.")
     if y is not None:
@@ -222,28 +284,18 @@ def open_source(
             f"missing={missing!r} is for rows in memory: leave rows with missing values out"
             " of the source first, or use condgof check --drop-nulls."
         )
-    if solver == "exact" and x.n > SUBSAMPLE:
+    if solver == "exact" and x.n > SUBSAMPLE_ROWS:
         raise InputError(
             "solver='exact' needs the sample in memory; a source is for 'lowrank'."
         )
-    return given, x
+    return OpenedSource(models=opened, source=x)
 
 
-def stretches_of(scored: Scored, engine: Engine, size: int) -> list[FloatArray]:
-    """Return scores of rows that follow each other: all of them, or some stretches of a source."""
-    n = scored.sample.n if scored.source is None else scored.source.total
-    if scored.source is None and isinstance(scored.scores, np.ndarray):
-        # Of times with censoring the residual; events and entries may well come in an
-        # order.
-        return [scored.scores[:, :1] if scored.by == CENSORED else scored.scores]
-    if scored.source is not None and n <= STRETCHES * size:
-        return [scoring.score_rows(scored, np.arange(n), engine)[0].scores]
-    starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
-    ends = np.append(starts[1:], n)  # so that stretches do not overlap
-    cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
-    if (
-        scored.source is None
-    ):  # residuals of many classes, which are made when they are asked for
-        return [np.asarray(scored.scores[cut])[:, :COLUMNS] for cut in cuts]
-    rows = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
-    return list(np.split(scoring.score_rows(scored, rows, engine)[0].scores, STRETCHES))
+def _lazy_parts(model: Any) -> dict[str, Any]:
+    """Return the arrays that a model is made of, by role, where they may be lazy."""
+    if isinstance(model, Scores):
+        return {"score": model.values}
+    if isinstance(model, tuple) and len(model) == 2:
+        mean, std = model
+        return {"mean": mean, "std": std}
+    return {}

@@ -1,4 +1,4 @@
-"""Several models on one sample: by the proper scores that all offer, or by their Stein discrepancies.
+"""Several models on one sample, compared by proper scores or Stein discrepancies.
 
 D_a is the KCSD of model a, a U-statistic of H^a, in coordinates of y that all models share.
 For a pair, M = H^a − H^b, and with the row means g_i = (1/(n−1)) Σ_{j≠i} M_ij the variance
@@ -7,8 +7,8 @@ of D_a − D_b is
     4·Var(g)/n,   but at least   2·Σ_{i≠j} M_ij² / (n(n−1))²,
 
 what it would be if g vanished. Of many rows, with features F of x, the Stein operator of
-each model on the same functions of y, ξ^a, and S^a = Fᵀξ^a, row sums are (F_i S^a)·ξ^a_i −
-‖F_i‖²‖ξ^a_i‖².
+each model on the same functions of y, ξ^a, and S^a = Fᵀξ^a, row sums are
+(F_i S^a)·ξ^a_i − ‖F_i‖²‖ξ^a_i‖².
 """
 
 from __future__ import annotations
@@ -17,46 +17,70 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from condgof import errors
 from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
-from condgof.errors import UnsupportedModelError, check_choice, check_overflow
-from condgof.kernels import CovariateKernel, Radial, ResponseKernel
-from condgof.laws._as_model import as_model, law_of
-from condgof.laws._discrete import Probabilities
-from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quantiles
-from condgof.laws._law import Law, ModelLike
-from condgof.laws._line import Line
-from condgof.laws._scores import MEASURES, offered, score
-from condgof.methods import _scored as scoring
-from condgof.methods._lowrank import plan_of
+from condgof.errors import check_choice, check_overflow
+from condgof.kernels import CovariateKernel, Kernel, Radial
+from condgof.laws import (
+    MEASURES,
+    STEIN,
+    Law,
+    Line,
+    ModelLike,
+    as_common_statements,
+    as_model,
+    law_of,
+    observed_name,
+    score,
+    shared_measures,
+)
 from condgof.methods._options import Options, elsewhere, open_source
-from condgof.methods._scored import TOGETHER, Scored
-from condgof.null._dependence import Dependence, dependence_of
-from condgof.null._paired import Difference, differences
+from condgof.methods._plan import (
+    LARGE_SAMPLE_ROWS,
+    SEVERAL_MODELS,
+    SEVERAL_MODELS_LARGE,
+    plan_kernels,
+)
+from condgof.null import Dependence, Difference, dependence_of, differences
+from condgof.residuals import JointScoreResiduals, checked, line_of, raw_scores
 from condgof.sample import Sample, Seed, Use, XUnits
-from condgof.stein._matrix import matmul
-from condgof.stein._sum import Piece, Plan, added, reduce_over
+from condgof.stein import (
+    ComparedRows,
+    Piece,
+    Plan,
+    PreparedRows,
+    RowsInMemory,
+    RowsInStream,
+    SteinOperator,
+    StreamReader,
+    added,
+    law_of_rows,
+    matmul,
+    read_laws,
+    read_some,
+    reduce_over,
+    rows_named,
+    sampled_rows,
+    with_columns,
+)
 
-#: Correlations of y above this are not taken out: what is left would be rounding.
+#: Correlations of y whose matrix has a smaller eigenvalue are not taken out: what is left
+#: would be rounding.
 SINGULAR = 1e-10
-#: Rows that sizes and skewness of H and M come from; the least block that "auto" chooses
-#: here.
-SQUARE_ROWS, SHORTEST = 1024, 2
-#: Two matrices nearer to each other than this, relative to their size, are one and the
-#: same, if their row means (whose rounding is larger) are, too.
-SAME, SAME_SUMS = 1e-12, 1e-10
-#: The discrepancy of models that have no proper score.
-STEIN = "stein"
-#: Mean row means (K,); of the centred ones, products (K, K), and Σg² of their difference in
-#: each pair.
-Moments: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-#: b and L of a map u → L⁻¹(u − b), (d_y,) and (d_y, d_y).
-Affine: TypeAlias = tuple[FloatArray, FloatArray]
+#: Rows from which sizes and skewness of H and M come.
+SQUARE_ROWS = 1024
+#: The least block that dependence="auto" chooses where scores are compared.
+SHORTEST_BLOCK = 2
+#: Two matrices nearer to each other than this, relative to their size, are the same,
+SAME_MATRIX = 1e-12
+#: if their row means, whose rounding is larger, are within this.
+SAME_MEANS = 1e-10
+
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -75,65 +99,129 @@ def for_each(names: Sequence[str], items: Sequence[T], do: Callable[[T], U]) -> 
     return done
 
 
+class ReadModels(NamedTuple):
+    """Models, and the source of the rows; None where these are in memory."""
+
+    models: list[ModelLike]
+    source: Any
+
+
 def read_models(
     models: Mapping[str, Any],
     x: TableLike,
     y: TableLike | None,
     missing: str,
     solver: str = "auto",
-) -> tuple[list[ModelLike], Any]:
-    """Make models of what a user has; also return the source of the rows, None if they are in memory."""
-    given, source = list(models.values()), None
+) -> ReadModels:
+    """Make models of what a user has, and open the source of the rows if there is one."""
+    brought = list(models.values())
+    source = None
     if elsewhere(x, y):
-        given, source = open_source(given, x, y, missing, solver)
-    ready = for_each(tuple(models), given, as_model)
-    return ready, None if source is None else scoring.with_columns(ready, source)
+        brought, source = open_source(brought, x, y, missing, solver)
+    ready = for_each(tuple(models), brought, as_model)
+    if source is not None:
+        source = with_columns(ready, source)
+    return ReadModels(models=ready, source=source)
+
+
+class LawsAndSample(NamedTuple):
+    """A sample in memory, with the law of each model."""
+
+    laws: list[Law]
+    sample: Sample
 
 
 def read_laws_in_memory(
     models: list[ModelLike], names: tuple[str, ...], x: TableLike, y: Any, missing: str
-) -> tuple[list[Law], Sample]:
-    sample = Sample.of(x, y, to_test=False, missing=missing).ready(discrete=True)
+) -> LawsAndSample:
+    """Check x and y, and call each model with x."""
+    sample = Sample.from_data(x, y, to_test=False, missing=missing).ready(discrete=True)
     laws = for_each(names, models, lambda model: law_of(model, sample))
-    return laws, sample.ready(discrete=any(law.discrete for law in laws))
+    is_discrete = any(law.discrete for law in laws)
+    return LawsAndSample(laws=laws, sample=sample.ready(discrete=is_discrete))
 
 
-def common_ground(
-    laws: Sequence[Law], names: Sequence[str], sample: Sample
-) -> tuple[FloatArray, list[FloatArray], dict[str, Any]]:
-    """Score a sample with several laws of a continuous y, on one line for all of them.
+class CommonLine(NamedTuple):
+    """y on one line for several models, with the scores of each."""
 
-    It is that of the intersection of their supports, on which every model has the scores
-    that it has. Return where y lies on it and ∇_u log p(u|x) of each law, (n, d_y), and
-    what `Scored` says of them.
+    u: FloatArray  #: Where y lies on the line, (n, d_y).
+    scores: list[FloatArray]  #: ∇_u log p(u|x) of each law, (n, d_y).
+    reparametrized: str | None  #: How y was brought there, in words.
+    notes: tuple[str, ...]
+
+
+def on_common_line(laws: Sequence[Law], names: Sequence[str], sample: Sample) -> CommonLine:
+    """Bring y to the line of the intersection of the supports of laws of a continuous y.
+
+    On it every model has the scores that it has.
     """
-    shape = sample.n, sample.d_y
+    shape = (sample.n, sample.d_y)
     whole = Line(np.full(shape, -np.inf), np.full(shape, np.inf))
-    lines = for_each(names, laws, lambda law: scoring.line_of(law, sample) or whole)
-    low, high = (
-        np.max([own.low for own in lines], axis=0),
-        np.min([own.high for own in lines], axis=0),
-    )
-    u, line = sample.y, Line.of((low, high), *shape)
-    scores = for_each(names, laws, lambda law: scoring.raw_scores(law, sample)[0])
-    notes = [
-        f"{name}: {note}"
-        for name, law in zip(names, laws, strict=True)
-        for note in law.notes
-    ]
+    lines = for_each(names, laws, lambda law: line_of(law, sample) or whole)
+    low = np.max([one.low for one in lines], axis=0)
+    high = np.min([one.high for one in lines], axis=0)
+    line = Line.from_support((low, high), *shape)
+    u = sample.y
+    scores = for_each(names, laws, lambda law: raw_scores(law, sample).values)
+    notes = _law_notes(names, laws)
     if line is not None:
-        u = scoring.checked(line.forward(u), sample)
+        u = checked(line.forward(u), sample)
         scores = for_each(
-            names, scores, lambda s: scoring.checked(line.scores(sample.y, s), sample)
+            names, scores, lambda s: checked(line.scores(sample.y, s), sample)
         )
-    if not all(
-        np.array_equal(own.low, low) and np.array_equal(own.high, high) for own in lines
-    ):
+    same_support = all(
+        np.array_equal(one.low, low) and np.array_equal(one.high, high) for one in lines
+    )
+    if not same_support:
         notes.append(
             "the models' supports differ: they were compared where all have a density"
         )
-    words = None if line is None else line.words()
-    return u, scores, {"reparametrized": words, "model_notes": tuple(notes)}
+    return CommonLine(
+        u=u,
+        scores=scores,
+        reparametrized=None if line is None else line.words(),
+        notes=tuple(notes),
+    )
+
+
+def _law_notes(names: Sequence[str], laws: Sequence[Law]) -> list[str]:
+    """Return the notes of laws, each with the name of its model."""
+    notes = []
+    for name, law in zip(names, laws, strict=True):
+        notes += [f"{name}: {note}" for note in law.notes]
+    return notes
+
+
+class AffineMap(NamedTuple):
+    """The map u → L⁻¹(u − b)."""
+
+    shift: FloatArray  #: b, (d_y,).
+    factor: FloatArray  #: L, (d_y, d_y).
+
+    @classmethod
+    def from_sample(cls, u: FloatArray) -> AffineMap:
+        """Standardise a sample (n, d_y): mean 0, covariance I, where it has a root."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = u.mean(axis=0)
+            spread = u.std(axis=0, ddof=1)
+        if not (np.isfinite(spread).all() and (spread > 0).all()):
+            raise errors.NumericalError(
+                "The standard deviation of y overflows or is 0. Rescale y."
+            )
+        scaled: FloatArray = (u - shift) / spread
+        correlation = scaled.T @ scaled / (len(u) - 1)
+        if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
+            return cls(shift=shift, factor=np.diag(spread))
+        return cls(shift=shift, factor=spread[:, None] * np.linalg.cholesky(correlation))
+
+    def residuals(self, common: CommonLine) -> JointScoreResiduals:
+        """Map y, (n, d_y), and the scores Lᵀs of all models, side by side."""
+        u = np.linalg.solve(self.factor, (common.u - self.shift).T).T
+        return JointScoreResiduals(
+            u=np.ascontiguousarray(u),
+            scores=np.concatenate([s @ self.factor for s in common.scores], axis=1),
+            reparametrized=common.reparametrized,
+        )
 
 
 def prepare_joint(
@@ -142,265 +230,310 @@ def prepare_joint(
     y: TableLike | None,
     options: Options,
     seed: Seed,
-) -> Scored:
-    """Check and score a sample under K models: its scores are those of all, side by side."""
-    names, drawn = tuple(models), None
+) -> PreparedRows:
+    """Check a sample and compare it with K models, whose scores are side by side."""
+    names = tuple(models)
     ready, source = read_models(models, x, y, options.missing, options.solver)
     if source is None:
-        rows, (laws, sample) = (
-            None,
-            read_laws_in_memory(ready, names, x, y, options.missing),
-        )
-        if (
-            options.chosen(sample.n) == "lowrank"
-        ):  # units come from the rows that a stream would draw
-            drawn = scoring.sampled_rows(sample.n, seed)
+        laws, sample = read_laws_in_memory(ready, names, x, y, options.missing)
+        common = on_common_line(laws, names, sample)
+        landmarks = np.arange(sample.n)
+        if options.chosen_solver(sample.n) == "lowrank":
+            # Units come from the rows that a stream would draw.
+            landmarks = sampled_rows(sample.n, seed)
     else:
-        rows, block = scoring.read_some(source, seed, options.engine)
+        numbers, block = read_some(source, seed, options.engine)
         sample = source.sample(block).ready()
-    with scoring.rows_named(rows):
-        if rows is not None:
-            laws = [scoring.law_of_rows(model, block, sample, rows) for model in ready]
-        u, raw, said = common_ground(laws, names, sample)
-    some = slice(None) if drawn is None else drawn
-    affine, units = affine_of(u[some]), XUnits.of(sample.x[some], sample.x_columns, "std")
-    said |= {"sample": sample, "x": units.apply(sample.x), "units": units, "by": TOGETHER}
-    seen, scores = in_units(affine, u, raw)
-    scored = Scored(y=seen, scores=scores, **said)
-    if drawn is not None:
-        return replace(scored, some=scored.take(drawn))
-    if source is None or sample.n == source.n:
-        return scored
-    see = partial(_see_together, units, names, affine)
-    streamed = scoring.StreamedRows(source, tuple(ready), see)
-    return replace(scored, some=scored, source=streamed)
-
-
-def affine_of(u: FloatArray) -> Affine:
-    """Return b and L of the map u → L⁻¹(u − b), one for all models, from a sample (n, d_y)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        shift, spread = u.mean(axis=0), u.std(axis=0, ddof=1)
-    if not (np.isfinite(spread).all() and (spread > 0).all()):
-        raise errors.NumericalError(
-            "The standard deviation of y overflows or is 0. Rescale y."
-        )
-    scaled: FloatArray = (u - shift) / spread
-    correlation = scaled.T @ scaled / (len(u) - 1)
-    if np.linalg.eigvalsh(correlation)[0] <= SINGULAR:
-        return shift, np.diag(spread)
-    return shift, spread[:, None] * np.linalg.cholesky(correlation)
-
-
-def in_units(
-    affine: Affine, u: FloatArray, scores: list[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return L⁻¹(u − b), (n, d_y), and the scores Lᵀs of all models, side by side."""
-    shift, factor = affine
-    values = np.linalg.solve(factor, (u - shift).T).T
-    return np.ascontiguousarray(values), np.concatenate(
-        [s @ factor for s in scores], axis=1
+        with rows_named(numbers):
+            laws = [law_of_rows(model, block, sample, numbers) for model in ready]
+            common = on_common_line(laws, names, sample)
+        landmarks = np.arange(sample.n)
+    to_unit = AffineMap.from_sample(common.u[landmarks])
+    x_units = XUnits.from_rows(sample.x[landmarks], sample.x_columns, "std")
+    rows = RowsInMemory(
+        sample=sample,
+        residuals=to_unit.residuals(common),
+        x=x_units.apply(sample.x),
+        x_units=x_units,
+        law_notes=common.notes,
     )
+    if len(landmarks) < sample.n:
+        return replace(rows, landmark_rows=rows.take(landmarks))
+    if source is None or sample.n == source.n:
+        return rows
+    compare = partial(_compare_jointly, x_units, names, to_unit)
+    reader = StreamReader(source=source, models=tuple(ready), compare=compare)
+    return RowsInStream(reader=reader, subsample=rows)
 
 
-def _see_together(
-    units: XUnits,
+def _compare_jointly(
+    x_units: XUnits,
     names: tuple[str, ...],
-    affine: Affine,
+    to_unit: AffineMap,
     sample: Sample,
     laws: Sequence[Law],
-) -> scoring.Seen:
-    u, raw, _ = common_ground(laws, names, sample)
-    return units.apply(sample.x), *in_units(affine, u, raw), None
+) -> ComparedRows:
+    """Compare rows of a stream with the laws of all models."""
+    common = on_common_line(laws, names, sample)
+    return ComparedRows(x=x_units.apply(sample.x), residuals=to_unit.residuals(common))
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """What a measure says of K models."""
+    """How K models compare by one measure."""
 
-    #: D of each model, (K,), D_a − D_b for a < b, and the estimated covariance of all D,
-    #: (K, K).
-    means: FloatArray
-    pairs: dict[tuple[int, int], Difference]
-    covariance: FloatArray
-    #: In how many rows each is infinite: what was observed had probability 0, or an
-    #: interval no end.
+    means: FloatArray  #: D of each model, (K,).
+    pairs: dict[tuple[int, int], Difference]  #: D_a − D_b for a < b.
+    covariance: FloatArray  #: The estimated covariance of all D, (K, K).
+    #: In how many rows each is infinite: the observation had probability 0, or an interval
+    #: no end.
     infinite: tuple[int, ...]
     details: dict[str, Any] = field(default_factory=dict)
 
 
+class RowMeans(NamedTuple):
+    """What is known of the row means g^a of H^a, of K models."""
+
+    means: FloatArray  #: Their means D, (K,).
+    products: FloatArray  #: Σ_i of products of the centred row means, (K, K).
+    pair_squares: FloatArray  #: Σ_i (g^a_i − g^b_i)² of each pair, (P,).
+
+
 def contrast(
-    joint: Scored,
+    joint: PreparedRows,
     kernel_x: CovariateKernel,
-    kernel_y: ResponseKernel,
+    kernel_y: Radial,
     options: Options,
     seed: Seed,
 ) -> Contrasts:
     """Compute the Stein discrepancies of all models and the differences of all pairs."""
-    assert isinstance(kernel_y, Radial)
+    n = joint.n
     details: dict[str, Any] = {"solver": "exact"}
-    if joint.source is None and options.chosen(joint.n) == "exact":
-        moments = _exact(joint, kernel_x, kernel_y, options)
+    is_exact = options.chosen_solver(n) == "exact"
+    if isinstance(joint, RowsInMemory) and is_exact:
+        rows = _exact_row_means(joint, kernel_x, kernel_y, options)
     else:
-        plan, told = plan_of(joint, kernel_x, kernel_y, options, seed)
-        details, moments = (
-            {**told, "solver": "lowrank"},
-            _lowrank(plan, joint, options.engine),
+        is_large = n > LARGE_SAMPLE_ROWS
+        planned = plan_kernels(
+            joint,
+            kernel_x,
+            kernel_y,
+            options,
+            seed,
+            limits=SEVERAL_MODELS_LARGE if is_large else SEVERAL_MODELS,
         )
-    means, products, totals = moments
-    squares, of_pairs = _sizes(joint, kernel_x, kernel_y, seed)
-    n, pairs = joint.n, dict[tuple[int, int], Difference]()
-    both = zip(combinations(range(len(means)), 2), totals.tolist(), of_pairs, strict=True)
-    for (a, b), total, (apart, cube, cross) in both:
-        value, size = float(means[a] - means[b]), squares[a] + squares[b]
-        # Both: models may differ in a few rows that are not among those that `apart` comes
-        # from.
-        if apart <= SAME**2 * size and total <= n * SAME_SUMS**2 * size:
+        details = {**planned.details(), "solver": "lowrank"}
+        rows = _lowrank_row_means(planned.plan, joint, options.engine)
+    sizes = _matrix_sizes(joint.subsample, kernel_x, kernel_y, seed)
+    pairs: dict[tuple[int, int], Difference] = {}
+    both = combinations(range(len(rows.means)), 2)
+    for (a, b), total, pair in zip(
+        both, rows.pair_squares.tolist(), sizes.pairs, strict=True
+    ):
+        size = sizes.squares[a] + sizes.squares[b]
+        # Both conditions: models may differ in a few rows that are not among those that the
+        # sizes come from.
+        same_matrix = pair.square <= SAME_MATRIX**2 * size
+        if same_matrix and total <= n * SAME_MEANS**2 * size:
             pairs[a, b] = Difference(0.0, 0.0)
             continue
-        error = (max(4.0 * total, 2.0 * apart) / (n * (n - 1.0))) ** 0.5
-        pairs[a, b] = Difference(value, error, cube / n**0.5, cross / n**0.5)
-    covariance = 4.0 * products / (n * (n - 1.0))
-    return Contrasts(means, pairs, covariance, (0,) * len(means), details)
+        variance = max(4.0 * total, 2.0 * pair.square) / (n * (n - 1.0))
+        pairs[a, b] = Difference(
+            float(rows.means[a] - rows.means[b]),
+            variance**0.5,
+            pair.skewness / n**0.5,
+            pair.cross / n**0.5,
+        )
+    return Contrasts(
+        means=rows.means,
+        pairs=pairs,
+        covariance=4.0 * rows.products / (n * (n - 1.0)),
+        infinite=(0,) * len(rows.means),
+        details=details,
+    )
 
 
-def _products(g: FloatArray) -> list[FloatArray]:
-    """Return products of centred row means g (K, b), (K, K), and Σ(g^a − g^b)² of all pairs, (P,)."""
+def _second_moments(g: FloatArray) -> list[FloatArray]:
+    """Return ggᵀ (K, K) of centred row means g (K, b), and Σ(g^a − g^b)² of pairs."""
     first, second = np.triu_indices(len(g), 1)
     return [g @ g.T, np.square(g[first] - g[second]).sum(axis=1)]
 
 
-def _exact(
-    joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, options: Options
-) -> Moments:
-    n, how = joint.n, {"engine": options.engine, "memory": options.memory}
-    matrices = [one.operator(kernel_x, kernel_y) for one in joint.by_model()]
-    g = np.stack([matmul(h, np.ones((n, 1)), **how)[:, 0] for h in matrices]) / (n - 1)
-    means = g.mean(axis=1)
-    return means, *_products(g - means[:, None])
-
-
-def seen(
-    plan: Plan, piece: Piece, count: int
-) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
-    """Return F (b, R) of a piece, and for each of `count` models ξ (b, q) and ‖ξ‖² (b, 1)."""
-    each = [
-        plan.evidence.of(piece.y, s)
-        for s in np.split(np.asarray(piece.scores), count, axis=1)
+def _operators(
+    rows: RowsInMemory, kernel_x: CovariateKernel, kernel_y: Radial
+) -> list[SteinOperator]:
+    """Return the Stein matrix of each model."""
+    assert isinstance(rows.residuals, JointScoreResiduals)
+    return [
+        SteinOperator.from_rows(rows.x, one.u, one.scores, kernel_x, kernel_y)
+        for one in rows.residuals.by_model()
     ]
-    return (
-        plan.features.of(piece.x),
-        each,
-        [np.square(xi).sum(axis=1, keepdims=True) for xi in each],
+
+
+def _exact_row_means(
+    joint: RowsInMemory, kernel_x: CovariateKernel, kernel_y: Radial, options: Options
+) -> RowMeans:
+    n = joint.n
+    ones = np.ones((n, 1))
+    sums = [
+        matmul(h, ones, engine=options.engine, memory=options.memory)[:, 0]
+        for h in _operators(joint, kernel_x, kernel_y)
+    ]
+    g = np.stack(sums) / (n - 1)
+    means = g.mean(axis=1)
+    products, pair_squares = _second_moments(g - means[:, None])
+    return RowMeans(means=means, products=products, pair_squares=pair_squares)
+
+
+class _ModelValues(NamedTuple):
+    """F of a piece, and the test functions of each model."""
+
+    features: FloatArray  #: (b, R).
+    values: list[FloatArray]  #: ξ of each model, (b, q).
+    squares: list[FloatArray]  #: ‖ξ‖² of each model, (b, 1).
+
+
+def _model_values(plan: Plan, piece: Piece) -> _ModelValues:
+    values = [plan.test_functions.evaluate(one) for one in piece.residuals.by_model()]
+    return _ModelValues(
+        features=plan.features.evaluate(piece.x),
+        values=values,
+        squares=[np.square(xi).sum(axis=1, keepdims=True) for xi in values],
     )
 
 
-def _lowrank(plan: Plan, joint: Scored, engine: Engine) -> Moments:
-    n, count, rows = float(joint.n), joint.scores.shape[1] // joint.y.shape[1], joint.rows()
+def _lowrank_row_means(plan: Plan, joint: PreparedRows, engine: Engine) -> RowMeans:
+    """Compute row means in two passes over the rows: sums first, then each row."""
+    n = float(joint.n)
 
     def add(piece: Piece) -> list[FloatArray]:
-        f, each, squares = seen(plan, piece, count)
-        sizes = np.square(f)
+        f, values, squares = _model_values(plan, piece)
+        f_squares = np.square(f)
         return [
-            np.stack([f.T @ xi for xi in each]),
-            np.concatenate([s.T @ sizes for s in squares]),
+            np.stack([f.T @ xi for xi in values]),
+            np.concatenate([s.T @ f_squares for s in squares]),
         ]
 
     # Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model.
-    sums, own = reduce_over(rows, engine, add, added)
-    check_overflow(sums, own)
-    means = (np.square(sums).sum(axis=(1, 2)) - own.sum(axis=1)) / (n * (n - 1.0))
+    sums, diagonals = reduce_over(joint, engine, add, added)
+    check_overflow(sums, diagonals)
+    off_diagonal = np.square(sums).sum(axis=(1, 2)) - diagonals.sum(axis=1)
+    means = off_diagonal / (n * (n - 1.0))
 
     def task(piece: Piece) -> list[FloatArray]:
-        f, each, squares = seen(plan, piece, count)
-        norms = np.square(f).sum(axis=1) * np.concatenate(squares, axis=1).T
+        f, values, squares = _model_values(plan, piece)
+        diagonal = np.square(f).sum(axis=1) * np.concatenate(squares, axis=1).T
         whole = np.stack(
-            [((f @ s) * xi).sum(axis=1) for s, xi in zip(sums, each, strict=True)]
+            [((f @ s) * xi).sum(axis=1) for s, xi in zip(sums, values, strict=True)]
         )
-        return _products((whole - norms) / (n - 1.0) - means[:, None])
+        return _second_moments((whole - diagonal) / (n - 1.0) - means[:, None])
 
-    products, totals = reduce_over(rows, engine, task, added)
-    check_overflow(products, totals)
-    return means, products, totals
+    products, pair_squares = reduce_over(joint, engine, task, added)
+    check_overflow(products, pair_squares)
+    return RowMeans(means=means, products=products, pair_squares=pair_squares)
 
 
-def _sizes(
-    joint: Scored, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
-) -> tuple[FloatArray, list[tuple[float, float, float]]]:
-    """Return, of some rows, the mean of (H^a)² (K,); of each pair that of M², E g³/σ³ and E g g'φ/σ³."""
-    some, whole, of_pairs = joint.subsample, slice(None), []
+class PairSize(NamedTuple):
+    """Of M = H^a − H^b of a pair of models, off the diagonal, with row means g."""
+
+    square: float  #: The mean of M².
+    skewness: float  #: E[g³]/σ³.
+    cross: float  #: E[g g' M]/σ³, with M centred.
+
+
+class MatrixSizes(NamedTuple):
+    """Sizes of Stein matrices, from some rows."""
+
+    squares: FloatArray  #: The mean of (H^a)² off the diagonal, (K,).
+    pairs: list[PairSize]
+
+
+def _matrix_sizes(
+    some: RowsInMemory, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
+) -> MatrixSizes:
     if some.n > SQUARE_ROWS:
-        few = seed.stream(Use.LANDMARKS, 3).choice(some.n, SQUARE_ROWS, replace=False)
-        some = some.take(np.sort(few))
-    share = 1.0 / (some.n * (some.n - 1.0))
+        rng = seed.stream(Use.LANDMARKS, 3)
+        some = some.take(np.sort(rng.choice(some.n, SQUARE_ROWS, replace=False)))
+    n = some.n
+    share = 1.0 / (n * (n - 1.0))
+    whole = slice(None)
+    pairs = []
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        each = [
-            one.operator(kernel_x, kernel_y).block(whole, whole) for one in some.by_model()
-        ]
-        for h in each:
+        matrices = [h.block(whole, whole) for h in _operators(some, kernel_x, kernel_y)]
+        for h in matrices:
             np.fill_diagonal(h, 0.0)
-        for p, q in combinations(each, 2):
-            m = (
-                p - q
-            )  # not from products of sums: near models differ by less than those round off
-            g = m.sum(axis=1) / (some.n - 1.0)
-            value, g = g.mean(), g - g.mean()
-            total, cubes, apart = g @ g, (g**3).sum(), share * np.vdot(m, m)
+        for p, q in combinations(matrices, 2):
+            # Not from products of sums: near models differ by less than those round off.
+            m = p - q
+            g = m.sum(axis=1) / (n - 1.0)
+            value = g.mean()
+            g = g - value
+            total = g @ g
+            cubes = (g**3).sum()
+            square = share * np.vdot(m, m)
             cross = share * (g @ m @ g + 2.0 * cubes + value * total)
-            unit = (max(total, 0.5 * apart) / (some.n - 1.0)) ** 1.5 or 1.0
-            of_pairs.append(
-                (float(apart), float(cubes / some.n / unit), float(cross / unit))
+            unit = (max(total, 0.5 * square) / (n - 1.0)) ** 1.5 or 1.0
+            pairs.append(
+                PairSize(
+                    square=float(square),
+                    skewness=float(cubes / n / unit),
+                    cross=float(cross / unit),
+                )
             )
-        squares = share * np.array([np.vdot(h, h) for h in each])
-    check_overflow(squares, np.array(of_pairs))
-    return squares, of_pairs
+        squares = share * np.array([np.vdot(h, h) for h in matrices])
+    check_overflow(squares, np.array(pairs))
+    return MatrixSizes(squares=squares, pairs=pairs)
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the measures that K models share say of n rows."""
+    """How K models compare on n rows, by the measures that they share."""
 
     n: int
     details: Mapping[str, Any]
     studies: Mapping[str, Contrasts]  #: By the key of the measure.
-    #: Scores likewise, (K, n) each, in the orientation of the field; none for Stein
-    #: discrepancies.
+    #: Scores of each row likewise, (K, n) each, in the orientation of the field; none for
+    #: Stein discrepancies.
     tables: Mapping[str, FloatArray] = field(default_factory=dict)
     sample: Sample | None = None
     dependence: Dependence = field(default_factory=Dependence)
 
     def differences(self, key: str, a: int = 0, b: int = 1) -> FloatArray:
+        """Return the differences of two models in each row by a measure, (n,)."""
         return differences(self.tables[key][a], self.tables[key][b])
 
     @property
     def units(self) -> IntArray:
         """The group or block of each row, (n,)."""
-        return np.asarray(
-            self.dependence.parcels(self.n, self.n)(0, self.n), dtype=np.int64
-        )
+        parcel_of = self.dependence.parcels(self.n, self.n)
+        return np.asarray(parcel_of(0, self.n), dtype=np.int64)
 
     def study(self, key: str) -> Contrasts:
         """Compare all pairs of models by a score."""
         table = self.tables[key]
         pairs = {
-            (a, b): Difference.of(self.differences(key, a, b), self.dependence)
+            (a, b): Difference.from_rows(self.differences(key, a, b), self.dependence)
             for a, b in combinations(range(len(table)), 2)
         }
         finite = np.where(np.isfinite(table), table, 0.0)
         centred = finite - finite.mean(axis=1, keepdims=True)
         if not self.dependence.independent:
             centred = np.stack([np.bincount(self.units, column) for column in centred])
-        infinite = tuple(int(np.isinf(own).sum()) for own in table)
         return Contrasts(
-            table.mean(axis=1), pairs, centred @ centred.T / self.n**2, infinite
+            means=table.mean(axis=1),
+            pairs=pairs,
+            covariance=centred @ centred.T / self.n**2,
+            infinite=tuple(int(np.isinf(row).sum()) for row in table),
         )
 
-    def apart(self) -> FloatArray:
+    def all_differences(self) -> FloatArray:
         """Return all differences from the first model, (n, ·), infinite ones as 0."""
-        pairs = (
-            (key, b) for key, table in self.tables.items() for b in range(1, len(table))
-        )
-        each = [self.differences(key, 0, b) for key, b in pairs]
-        return np.stack([np.nan_to_num(d, posinf=0.0, neginf=0.0) for d in each], axis=1)
+        columns = []
+        for key, table in self.tables.items():
+            for b in range(1, len(table)):
+                difference = self.differences(key, 0, b)
+                columns.append(np.nan_to_num(difference, posinf=0.0, neginf=0.0))
+        return np.stack(columns, axis=1)
 
 
 def measured(
@@ -408,55 +541,72 @@ def measured(
     x: TableLike,
     y: TableLike | None,
     measure: str,
-    kernels: object,
+    kernels: tuple[Kernel, Kernel],
     options: Options,
     seed: Seed,
 ) -> Measured:
-    """Score all rows of a sample, or of a source in one pass, or compare Stein discrepancies."""
+    """Score all rows of a sample, or of a source in one pass, or compare discrepancies."""
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
-    names, (ready, source) = tuple(models), read_models(models, x, y, options.missing)
-    pieces: Iterable[Any]
+    names = tuple(models)
+    ready, source = read_models(models, x, y, options.missing)
+    pieces: Iterable[LawsAndSample]
+    whole: Sample | None = None
     if source is not None:
-        whole, n, pieces = None, source.n, scoring.read_laws(source, ready, 0, source.n)
+        n = source.n
+        read = read_laws(source, ready, 0, n)
+        pieces = (LawsAndSample(laws=part.laws, sample=part.sample) for part in read)
     else:
-        laws, whole = read_laws_in_memory(ready, names, x, y, options.missing)
-        pieces, n = [(whole, laws, None)], whole.n
+        in_memory = read_laws_in_memory(ready, names, x, y, options.missing)
+        whole = in_memory.sample
+        n = whole.n
+        pieces = [in_memory]
     parts: dict[str, list[FloatArray]] = {}
-    observed, notes = "rows", list[str]()
-    for sample, laws, _ in pieces:
-        laws = alike([law.facing(sample.y_given) for law in laws])
+    observed = "rows"
+    notes: list[str] = []
+    for laws, sample in pieces:
+        facing = as_common_statements([law.facing(sample.y_given) for law in laws])
         if not parts:
-            keys, first = shared(names, laws, sample.d_y, measure), laws[0]
+            keys = shared_measures(names, facing, sample.d_y, measure)
             if not keys:
                 return _by_stein(models, x, y, kernels, options, seed)
-            discrete = "counts" if first.discrete else "rows"
-            observed = "classes" if isinstance(first, Probabilities) else discrete
+            observed = observed_name(facing[0])
         for key in keys:
-            scores = for_each(names, laws, partial(score, y=sample.y_given, measure=key))
+            scores = for_each(names, facing, partial(score, y=sample.y_given, measure=key))
             parts.setdefault(key, []).append(np.stack(scores))
-        notes += [
-            f"{name}: {note}"
-            for name, law in zip(names, laws, strict=True)
-            for note in law.notes
-        ]
-    tables = {key: np.concatenate(each, axis=1) for key, each in parts.items()}
-    found = Measured(n, {}, {}, tables, whole)
-    said = options.dependence, options.groups, n, x if source is None else source
-    rows = dependence_of(*said, 0, whole, lambda size: [found.apart()], least=SHORTEST)
-    told = (*dict.fromkeys(notes), *(() if whole is None else whole.notes()), *rows.notes)
-    details = {"observed": observed, "notes": told, **rows.details()}
-    found = replace(found, details=details, dependence=rows)
-    return replace(found, studies={key: found.study(key) for key in tables})
+        notes += _law_notes(names, facing)
+    scored = Measured(
+        n=n,
+        details={},
+        studies={},
+        tables={key: np.concatenate(each, axis=1) for key, each in parts.items()},
+        sample=whole,
+    )
+    dependence = dependence_of(
+        options.dependence,
+        options.groups,
+        n,
+        x if source is None else source,
+        0,
+        whole,
+        lambda size: [scored.all_differences()],
+        least=SHORTEST_BLOCK,
+    )
+    sample_notes = () if whole is None else whole.notes()
+    all_notes = (*dict.fromkeys(notes), *sample_notes, *dependence.notes)
+    details = {"observed": observed, "notes": all_notes, **dependence.details()}
+    scored = replace(scored, details=details, dependence=dependence)
+    return replace(scored, studies={key: scored.study(key) for key in scored.tables})
 
 
 def _by_stein(
     models: Mapping[str, Any],
     x: TableLike,
     y: TableLike | None,
-    kernels: Any,
+    kernels: tuple[Kernel, Kernel],
     options: Options,
     seed: Seed,
 ) -> Measured:
+    """Compare models by their Stein discrepancies."""
     if options.groups is not None or options.dependence is not None:
         raise errors.InputError(
             "groups= and dependence= go with proper scores, and these models have none in"
@@ -464,68 +614,15 @@ def _by_stein(
             " or give normalised models."
         )
     joint = prepare_joint(models, x, y, options, seed)
-    on_x, on_y = joint.subsample.kernels(kernels[0], kernels[1], seed)
-    stein = contrast(joint, on_x, on_y, options, seed)
-    notes = (*joint.notes(), *stein.details.get("notes", ()))
-    shown = {"kernel_x": str(on_x.shown(joint.sample.d_x)), "kernel_y": str(on_y)}
-    details = {**joint.details(), **stein.details, **shown, "notes": notes}
-    return Measured(joint.n, details, {STEIN: stein})
-
-
-def alike(laws: Sequence[Law]) -> list[Law]:
-    """Ask whole laws for the quantiles, or the central intervals, that are all that others are."""
-    one = next((law for law in laws if isinstance(law, (Quantiles, Intervals))), None)
-
-    def seen(law: Law) -> Law:
-        if one is None or law.discrete or not law.can("cdf"):
-            return law
-        if isinstance(one, Quantiles):
-            return from_quantiles(law.quantile(one.levels), one.levels)
-        low, high = (law.quantile(0.5 + side * one.coverage / 2.0) for side in (-1.0, 1.0))
-        return from_intervals(low, high, one.coverage)
-
-    return [seen(law) for law in laws]
-
-
-def shared(
-    names: Sequence[str], laws: Sequence[Law], d_y: int, measure: str
-) -> tuple[str, ...]:
-    """Return the measures that all laws offer and are to be computed; none for Stein discrepancies."""
-    each = [set(offered(law, d_y)) for law in laws]
-    common = set.intersection(*each)
-    kinds = {law.discrete for law in laws} if "log" in common else set()
-    levels = {tuple(law.levels) for law in laws if isinstance(law, Quantiles)}
-    coverages = {tuple(law.coverage) for law in laws if isinstance(law, Intervals)}
-    unlike = (
-        ("log", kinds, "a probability of one is no density of the other"),
-        ("pinball", levels, "their quantiles are of different levels"),
-        ("winkler", coverages, "their intervals are of different coverage"),
-    )
-    common -= {key for key, several, _ in unlike if len(several) > 1}
-    why = ", and ".join(words for _, several, words in unlike if len(several) > 1)
-    told = "; ".join(
-        f"{name!r} ({law.name}) offers "
-        + (", ".join(MEASURES[k].name for k in MEASURES if k in own) or "none")
-        for name, law, own in zip(names, laws, each, strict=True)
-    )
-    told += f"; {why}" if why else ""
-    continuous = not any(law.discrete for law in laws) and all(
-        law.can("score") for law in laws
-    )
-    if measure == STEIN and not continuous:
-        raise UnsupportedModelError(
-            f"The Stein discrepancy needs scores ∇_y log p(y|x) of all models: {told}."
-            " Leave measure= out."
-        )
-    if measure == STEIN or (
-        measure == "auto" and not common and continuous and not all(each)
-    ):
-        return ()
-    if not common or measure not in ("auto", *common):
-        what = MEASURES[measure].name if measure in MEASURES else "proper score"
-        raise UnsupportedModelError(
-            f"The models have no {what} in common to be compared by: {told}. Leave measure="
-            " out, or give all as densities, CDFs or draws, as quantiles of the same"
-            " levels, or as probabilities."
-        )
-    return tuple(k for k in MEASURES if k in common and measure in ("auto", k))
+    some = joint.subsample
+    ready = some.kernels(kernels[0], kernels[1], seed)
+    assert isinstance(ready.on_y, Radial)
+    stein = contrast(joint, ready.on_x, ready.on_y, options, seed)
+    details = {
+        **some.details(),
+        **stein.details,
+        "kernel_x": str(ready.on_x.shown(some.d_x)),
+        "kernel_y": str(ready.on_y),
+        "notes": (*some.notes(), *stein.details.get("notes", ())),
+    }
+    return Measured(n=joint.n, details=details, studies={STEIN: stein})

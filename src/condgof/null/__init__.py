@@ -1,1 +1,79 @@
-"""Null distributions: redraws, the Gaussian limit, weights on rows; combination; p-values."""
+"""Nulls: one class a null, their combination, and how rows depend on each other."""
+
+from condgof.null._bootstrap import (
+    LIMIT,
+    NULLS,
+    RowWeights,
+    bootstrap_weights,
+    check_n_boot,
+    multinomial_weights,
+    normal_pvalue,
+    permutation_weights,
+    pvalue,
+    settle_ties,
+    sign_weights,
+)
+from condgof.null._choose import LARGER_OF_TWO, choose_nulls, refuse_resampling
+from condgof.null._combine import Combination, Family, log_tail
+from condgof.null._dependence import (
+    Dependence,
+    auto_length,
+    check_dependence,
+    dependence_of,
+    group_weights,
+    stretch_weights,
+    warn_if_correlated,
+)
+from condgof.null._draws import (
+    SINGLE_ROUNDING,
+    FirstStatistic,
+    Null,
+    NullDraws,
+    TestedRows,
+    settle,
+)
+from condgof.null._paired import Difference, differences
+from condgof.null._resample import GaussianLimit, RecombinedResample, Resample
+from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns, block_length
+
+__all__ = [
+    "LARGER_OF_TWO",
+    "LIMIT",
+    "NULLS",
+    "SINGLE_ROUNDING",
+    "BlockSigns",
+    "Combination",
+    "Dependence",
+    "Difference",
+    "Family",
+    "FirstStatistic",
+    "GaussianLimit",
+    "Null",
+    "NullDraws",
+    "ParcelSigns",
+    "RecombinedResample",
+    "Resample",
+    "RowSigns",
+    "RowWeights",
+    "TestedRows",
+    "auto_length",
+    "block_length",
+    "bootstrap_weights",
+    "check_dependence",
+    "check_n_boot",
+    "choose_nulls",
+    "dependence_of",
+    "differences",
+    "group_weights",
+    "log_tail",
+    "multinomial_weights",
+    "normal_pvalue",
+    "permutation_weights",
+    "pvalue",
+    "refuse_resampling",
+    "settle",
+    "settle_ties",
+    "sign_weights",
+    "stretch_weights",
+    "warn_if_correlated",
+]

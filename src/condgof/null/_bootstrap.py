@@ -28,13 +28,14 @@ NULLS = {
     "multinomial": "multinomial bootstrap",
     "spectral": "spectral",
 }
-#: What results call the limit that stands for redrawing many rows; more draws than so many
-#: are refused.
-LIMIT, MOST_DRAWS = "Gaussian limit", 1_000_000
+#: What results call the limit that stands for resampling many rows.
+LIMIT = "Gaussian limit"
+#: More bootstrap draws than this are refused.
+MOST_DRAWS = 1_000_000
 
 
 def pvalue(statistic: float, draws: FloatArray) -> float:
-    """(1 + number of draws at least as large as the statistic) / (number of draws + 1); never 0."""
+    """(1 + number of draws ≥ statistic) / (number of draws + 1); never 0."""
     return (1 + int(np.count_nonzero(draws >= statistic))) / (len(draws) + 1)
 
 
@@ -159,6 +160,6 @@ def check_n_boot(n_boot: object) -> int:
 def bootstrap_weights(
     null: str, n: int, n_boot: int, seed: Seed, keep: int = 2**26
 ) -> RowWeights:
-    """Return the weights of a bootstrap asked for by name, kept if they fit into `keep` bytes."""
+    """Return the weights of a bootstrap by its name, kept if they fit into `keep` bytes."""
     makers = {"multinomial": multinomial_weights, "spectral": normal_weights}
     return makers.get(null, sign_weights)(n, n_boot, seed).keeping(keep)

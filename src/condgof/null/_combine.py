@@ -1,4 +1,4 @@
-"""From many statistics to one p-value: by the same combination of the data and of their draws.
+"""From many statistics to one p-value: the same combination of the data and of draws.
 
 All are centred, scaled and ranked together: where they are exchangeable so are the combined
 values, and the level holds with any number of draws.
@@ -14,12 +14,15 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.null._bootstrap import pvalue
-from condgof.null._draws import Drawn
+from condgof.null._draws import NullDraws
 
-#: A draw as near as this to the statistic, in units of the spread, is the statistic itself
-#: (all signs are equal), or as near as this share of what the terms add up to; a draw that
-#: ties with so large a share of the statistics is all of them.
-TIE, ROUNDING, MOST = 1e-5, 1e-6, 0.9
+#: A draw this near to the statistic, in units of the spread of the draws, is tied with it:
+#: all its signs are equal.
+TIE = 1e-5
+#: The same, relative to the sum of the absolute terms of the statistic.
+ROUNDING = 1e-6
+#: A draw that ties on more than this share of the statistics is tied on all of them.
+MOST = 0.9
 #: Share of the draws from which the slope of the tail beyond the largest is taken.
 TAIL = 0.05
 
@@ -43,8 +46,8 @@ class Combination:
     scaled: FloatArray
 
     @classmethod
-    def of(cls, drawn: Drawn, families: Sequence[Family]) -> Combination:
-        """Scale statistics and draws; what never varies says nothing and is 0."""
+    def from_draws(cls, drawn: NullDraws, families: Sequence[Family]) -> Combination:
+        """Scale statistics and draws; a statistic that never varies is 0."""
         both = np.column_stack([drawn.draws, drawn.statistics])
         moved = both - both.mean(axis=1, keepdims=True)
         spread = np.sqrt(np.square(moved).mean(axis=1))
@@ -73,7 +76,7 @@ class Combination:
 
     @cached_property
     def _combined(self) -> FloatArray:
-        """Log Σ w/p over the families: the weighted harmonic mean of their p-values, (m + 1,)."""
+        """Log Σ w/p over the families, −log of the harmonic mean p-value, (m + 1,)."""
         shares = np.array([family.share for family in self.families])
         logs = np.log(shares / shares.sum())[:, None]
         return np.asarray(
@@ -110,7 +113,7 @@ def _log_mean_exp(z: FloatArray) -> FloatArray:
 
 
 def log_tail(values: FloatArray) -> FloatArray:
-    """Return −log of the tail of each value among all, of the largest an exponential one."""
+    """Return −log of the tail of each value among all, exponential for the largest."""
     ordered = np.sort(values)
     tails = (len(ordered) - np.searchsorted(ordered, values, side="left")) / len(ordered)
     others = ordered[:-1]

@@ -1,14 +1,16 @@
-"""Differences against a normal limit, and means of paired ones: of rows, groups, blocks of time.
+"""Differences of two models: their standard error, p-value and interval.
 
-Student's t is anti-conservative where differences are skewed, and a correction for their
-skewness (Hall, 1992) where tails are heavy: the larger p-value counts, and the interval
-that neither rejects.
+A difference is of two U-statistics, or a mean of paired differences, of rows, groups or
+blocks of time. Student's t is anti-conservative where paired differences are skewed, and a
+correction for their skewness (Hall, 1992) where their tails are heavy. So the larger of the
+two p-values is reported, and the interval of all values that neither test rejects.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
@@ -16,12 +18,33 @@ from scipy.special import ndtri, stdtr, stdtrit
 from condgof._typing import AnyArray, FloatArray
 from condgof.errors import InputError
 from condgof.null._bootstrap import normal_pvalue
-from condgof.null._dependence import Dependence
+from condgof.null._dependence import Dependence, Groups
 
-#: The smallest p-value: nothing is smaller.
-SMALLEST = normal_pvalue(math.inf)
-#: Differences below this share of what they are differences of are rounding.
+#: The smallest p-value that is ever reported.
+SMALLEST_PVALUE = normal_pvalue(math.inf)
+#: A difference below this share of the two numbers that it is of is rounding.
 ROUNDING = 1e-12
+#: Below this |A| Hall's cubic is taken as the line z = t + B, as which it is inverted.
+STRAIGHT = 1e-8
+
+
+class EdgeworthTerms(NamedTuple):
+    """The coefficients A and B of Hall's cubic, z = t + A t² + A² t³/3 + B."""
+
+    A: float
+    B: float
+
+    def z_of_t(self, t: float) -> float:
+        """Take the first Edgeworth term out of a studentised t."""
+        A, B = self
+        return t + A * t * t + A * A * t**3 / 3.0 + B
+
+    def t_of_z(self, z: float) -> float:
+        """Return the t that has this z; the cubic is monotone."""
+        A, B = self
+        if abs(A) < STRAIGHT:
+            return z - B
+        return (float(np.cbrt(1.0 + 3.0 * A * (z - B))) - 1.0) / A
 
 
 @dataclass(frozen=True)
@@ -29,57 +52,64 @@ class Difference:
     """An estimated difference with what its sampling distribution needs.
 
     The studentised t = (difference − truth)/error of a U-statistic has an Edgeworth
-    expansion with the two numbers below (Helmers 1991). Hall's (1992) monotone cubic takes
-    that term out,
+    expansion with the two numbers `cube` and `cross` (Helmers 1991). Hall's (1992) monotone
+    cubic takes that term out,
 
         z = t + A t² + A² t³/3 + B,   A = (2·cube + 3·cross)/6,   B = (cube + 3·cross)/6.
 
-    Of a U-statistic z is compared with the normal distribution; of the mean of `count`
-    units the smaller of |t| and |z| with Student's. Swapping the models changes every sign.
+    The z of a U-statistic is compared with the normal distribution; for the mean of `count`
+    units the smaller of |t| and |z| is compared with Student's. Swapping the two models
+    changes every sign.
     """
 
-    #: The difference and its standard error; 0 where the two statistics are one and the
-    #: same.
+    #: The first model's value minus the second's.
     value: float
+    #: Its standard error; 0 where the two statistics are one and the same.
     error: float
-    #: E g³/σ³ and E g g'φ/σ³, over √n, for the projection g and the rest φ of the matrix.
+    #: E g³/(σ³√n), for the projection g of the U-statistic, with standard deviation σ.
     cube: float = 0.0
+    #: E g g'φ/(σ³√n), for the rest φ of the U-statistic's matrix; 0 for a mean.
     cross: float = 0.0
+    #: Number of independent units that the difference is a mean over; None for a
+    #: U-statistic.
     count: int | None = None
 
     @classmethod
-    def of(cls, d: FloatArray, rows: Dependence | None = None) -> Difference:
-        """Study differences d (n,), which may depend on each other in blocks or groups of rows.
+    def from_rows(cls, d: FloatArray, rows: Dependence | None = None) -> Difference:
+        """Estimate the mean of differences d (n,) of rows that may depend on each other.
 
-        In blocks of length L the variance is 2·V(2L) − V(L): the error of V(L) is of order
-        1/L.
+        The variance of rows in blocks of length L is 2·V(2L) − V(L), since the error of
+        V(L) is of order 1/L; it is at least V(L) and V(2L).
         """
         if not np.isfinite(d).all():
+            # The sum is NaN where both models have an infinite score.
             with np.errstate(invalid="ignore"):
-                return cls(
-                    float(np.sum(d)), 0.0
-                )  # NaN where both models have what is infinite
+                return cls(float(np.sum(d)), 0.0)
+        n = len(d)
         value = float(d.mean())
+        centred = d - value
         if rows is None or rows.independent:
-            return cls._of_units(value, d - value, len(d))
-        if rows.codes is not None:
-            return cls._of_units(value, np.bincount(rows.codes, d - value), len(d))
-        lengths, number = (rows.length or 1, 2 * (rows.length or 1)), np.arange(len(d))
-        sums = (np.bincount(number // length, d - value) for length in lengths)
-        one, two = (cls._of_units(value, own, len(d)) for own in sums)
-        error = math.sqrt(
-            max(2.0 * two.error**2 - one.error**2, one.error**2, two.error**2)
+            return cls._from_unit_sums(value, centred, n)
+        if isinstance(rows.units, Groups):
+            return cls._from_unit_sums(value, np.bincount(rows.units.codes, centred), n)
+        length = rows.length or 1
+        row = np.arange(n)
+        single = cls._from_unit_sums(value, np.bincount(row // length, centred), n)
+        double = cls._from_unit_sums(value, np.bincount(row // (2 * length), centred), n)
+        variance = max(
+            2.0 * double.error**2 - single.error**2, single.error**2, double.error**2
         )
-        return replace(two, error=error)
+        return replace(double, error=math.sqrt(variance))
 
     @classmethod
-    def by_units(cls, d: FloatArray, units: AnyArray) -> Difference:
-        """Study differences of which those of one unit, (n,), depend on each other."""
-        return cls.of(d, Dependence(codes=np.unique(units, return_inverse=True)[1].ravel()))
+    def from_units(cls, d: FloatArray, units: AnyArray) -> Difference:
+        """Estimate the mean of d (n,), of rows that depend where `units` (n,) are equal."""
+        _, codes = np.unique(units, return_inverse=True)
+        return cls.from_rows(d, Dependence(codes=codes.ravel()))
 
     @classmethod
-    def _of_units(cls, value: float, sums: AnyArray, n: int) -> Difference:
-        """Take the sums of n centred differences over units that are independent."""
+    def _from_unit_sums(cls, value: float, sums: AnyArray, n: int) -> Difference:
+        """Take the sums of n centred differences over each independent unit, (count,)."""
         count = len(sums)
         if count < 2:
             raise InputError(
@@ -89,69 +119,62 @@ class Difference:
         square = float(np.square(sums).sum())
         if square == 0:
             return cls(value, 0.0, count=count)
-        skew = (
-            float((sums * sums * sums).sum())
-            / count
-            / (square / count) ** 1.5
-            / math.sqrt(count)
+        third_moment = float((sums * sums * sums).sum()) / count
+        skewness = third_moment / (square / count) ** 1.5
+        error = math.sqrt(count / (count - 1) * square) / n
+        return cls(value, error, cube=skewness / math.sqrt(count), count=count)
+
+    @property
+    def _edgeworth(self) -> EdgeworthTerms:
+        return EdgeworthTerms(
+            A=(2.0 * self.cube + 3.0 * self.cross) / 6.0,
+            B=(self.cube + 3.0 * self.cross) / 6.0,
         )
-        return cls(value, math.sqrt(count / (count - 1) * square) / n, skew, count=count)
 
     @property
-    def _bend(self) -> tuple[float, float]:
-        return (2.0 * self.cube + 3.0 * self.cross) / 6.0, (
-            self.cube + 3.0 * self.cross
-        ) / 6.0
-
-    @property
-    def _bent(self) -> float:
-        (a, b), t = self._bend, self.value / self.error
-        return t + a * t * t + a * a * t**3 / 3.0 + b
+    def _corrected_z(self) -> float:
+        return self._edgeworth.z_of_t(self.value / self.error)
 
     @property
     def pvalue(self) -> float:
-        """Of no difference, two-sided; never 0, and 1 where there is none at all."""
+        """Two-sided p-value of no difference; never 0, and 1 where there is none at all."""
         if self.error == 0:
-            return SMALLEST if self.value and not math.isnan(self.value) else 1.0
+            certain = self.value != 0 and not math.isnan(self.value)
+            return SMALLEST_PVALUE if certain else 1.0
         if self.count is None:
-            return min(1.0, 2.0 * normal_pvalue(abs(self._bent)))
-        least = min(abs(self.value / self.error), abs(self._bent))
-        return max(float(2.0 * stdtr(self.count - 1, -least)), SMALLEST)
+            return min(1.0, 2.0 * normal_pvalue(abs(self._corrected_z)))
+        smaller = min(abs(self.value / self.error), abs(self._corrected_z))
+        return max(float(2.0 * stdtr(self.count - 1, -smaller)), SMALLEST_PVALUE)
 
     @property
     def z(self) -> float:
-        """What is compared with the normal distribution, or the p-value as such a number."""
+        """The difference as a standard normal number: its z, or that of its p-value."""
         if self.count is None and self.error:
-            return self._bent
-        return (
-            math.copysign(-float(ndtri(self.pvalue / 2.0)), self.value)
-            if self.pvalue < 1
-            else 0.0
-        )
+            return self._corrected_z
+        if self.pvalue >= 1:
+            return 0.0
+        return math.copysign(-float(ndtri(self.pvalue / 2.0)), self.value)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the two-sided interval of the difference at this level."""
         if self.error == 0:
             return self.value, self.value
-        upper, few = 0.5 + level / 2.0, self.count
-        far = float(ndtri(upper) if few is None else stdtrit(few - 1, upper))
-        high, low = self._at(far), self._at(-far)
-        if few is not None:
-            high, low = max(high, far), min(low, -far)
+        upper = 0.5 + level / 2.0
+        if self.count is None:
+            quantile = float(ndtri(upper))
+            high = self._edgeworth.t_of_z(quantile)
+            low = self._edgeworth.t_of_z(-quantile)
+        else:
+            quantile = float(stdtrit(self.count - 1, upper))
+            high = max(self._edgeworth.t_of_z(quantile), quantile)
+            low = min(self._edgeworth.t_of_z(-quantile), -quantile)
         return self.value - self.error * high, self.value - self.error * low
-
-    def _at(self, z: float) -> float:
-        """Return the t that has this z."""
-        a, b = self._bend
-        return (
-            z - b if abs(a) < 1e-8 else (float(np.cbrt(1.0 + 3.0 * a * (z - b))) - 1.0) / a
-        )
 
 
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return first − second, (n,): 0 where that is rounding, NaN where both are infinite."""
+    """Return first − second, (n,): 0 for rounding, NaN where both are infinite."""
     with np.errstate(invalid="ignore"):
         d = first - second
-        rounding = np.isfinite(d) & (
-            np.abs(d) <= ROUNDING * (np.abs(first) + np.abs(second))
-        )
+        scale = np.abs(first) + np.abs(second)
+        rounding = np.isfinite(d) & (np.abs(d) <= ROUNDING * scale)
     return np.where(rounding, 0.0, d)

@@ -1,11 +1,105 @@
 """Figures and the report: they read results only."""
 
-from condgof.report._findings import card
-from condgof.report._page import check_page, compared_page, plot_compared
-from condgof.report._pictures import plot_check, plot_result
-from condgof.report._text import html, label, script_json, terminal, visible
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from condgof.report import _chart as charts
+from condgof.report import kinds
+from condgof.report._bins import bins_of, part_rows
+from condgof.report._chart import new_figure
+from condgof.report._dispatch import (
+    advice_rules,
+    along_column,
+    available_pictures,
+    differences,
+    first_pictures,
+    row_residuals,
+    slice_facts,
+    slice_picture,
+    slice_quantiles,
+)
+from condgof.report._findings import card, expected_of, name_of, range_of, value_of
+from condgof.report._fit import FAR, MOST_ROWS, fit
+from condgof.report._forest import forest
+from condgof.report._maps import map_of
+from condgof.report._null import null_picture
+from condgof.report._page import advices, check_page, compared_page, plot_compared
+from condgof.report._panels import column_panel, panels
+from condgof.report._pictures import main_pictures, plot_check, plot_result
+from condgof.report._text import (
+    html,
+    label,
+    minus,
+    once_in,
+    script_json,
+    shorten,
+    terminal,
+    tick_texts,
+    ticks,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from condgof.report._studies import STYLES, draw_criterion, draw_power, plot_power
 
 __all__ = [
-    "card", "check_page", "compared_page", "html", "label", "plot_check", "plot_compared",
-    "plot_result", "script_json", "terminal", "visible",
-]  # fmt: skip
+    "FAR",
+    "MOST_ROWS",
+    "STYLES",
+    "advice_rules",
+    "advices",
+    "along_column",
+    "available_pictures",
+    "bins_of",
+    "card",
+    "charts",
+    "check_page",
+    "column_panel",
+    "compared_page",
+    "differences",
+    "draw_criterion",
+    "draw_power",
+    "expected_of",
+    "first_pictures",
+    "fit",
+    "forest",
+    "html",
+    "kinds",
+    "label",
+    "main_pictures",
+    "map_of",
+    "minus",
+    "name_of",
+    "new_figure",
+    "null_picture",
+    "once_in",
+    "panels",
+    "part_rows",
+    "plot_check",
+    "plot_compared",
+    "plot_power",
+    "plot_result",
+    "range_of",
+    "row_residuals",
+    "script_json",
+    "shorten",
+    "slice_facts",
+    "slice_picture",
+    "slice_quantiles",
+    "terminal",
+    "tick_texts",
+    "ticks",
+    "value_of",
+    "visible",
+]
+
+#: Figures of experiments, which load `condgof.study` only when they are asked for.
+_OF_STUDIES = ("STYLES", "draw_criterion", "draw_power", "plot_power")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_STUDIES:
+        return getattr(importlib.import_module("condgof.report._studies"), name)
+    raise AttributeError(f"module 'condgof.report' has no attribute {name!r}")

@@ -1,4 +1,6 @@
-"""A chart, described once (axes, marks, words and the numbers behind it), and two pens that draw it.
+"""A chart, described once, and two backends that draw it.
+
+The description has axes, marks, words and the numbers behind it.
 
 SVG under a legend in HTML is for pages, matplotlib's Axes for notebooks. "high" is the
 colour of data that lie higher or spread more than the model says, "low" of the other way;
@@ -22,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.check._axes import Axis
+from condgof.check import Axis
 from condgof.errors import require
 from condgof.report._text import html, label, shorten, tick_texts, ticks, visible
 from condgof.result import number
@@ -55,7 +57,10 @@ Ends: TypeAlias = tuple[float, float]
 
 
 class Scale(NamedTuple):
-    """One axis: its name, its ends in the units of the data, its ticks; of `places` these are names."""
+    """One axis: its name, its ends in the units of the data, its ticks.
+
+    Of `places` the ticks are names.
+    """
 
     name: str
     ends: Ends
@@ -104,7 +109,7 @@ class Boxes(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Estimates with intervals, upright at places of the x axis, or lying at places of the y axis."""
+    """Estimates with intervals, upright at places of x, or lying at places of y."""
 
     at: AnyArray
     estimate: AnyArray
@@ -115,7 +120,7 @@ class Intervals(NamedTuple):
     size: float = 7.0
 
     def parts(self, x: Scale, y: Scale) -> Iterator[Line | Points]:
-        """Yield whiskers and dots, kind by kind, and arrows where whiskers go on beyond the axis."""
+        """Yield whiskers, dots, and arrows where whiskers go on beyond the axis."""
         ends, arrows = (
             (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
         )
@@ -141,7 +146,7 @@ class Intervals(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Words at a point; `anchor` is which end of them is there, `up` how many pixels above it."""
+    """Words at a point; `anchor` is which end is there, `up` the pixels above it."""
 
     x: float
     y: float
@@ -151,7 +156,10 @@ class Text(NamedTuple):
 
 
 class Key(NamedTuple):
-    """An entry of the legend: "line", "dashed", "box", "ramp" (words "a|b") or a shape of points."""
+    """An entry of the legend.
+
+    Marks are "line", "dashed", "box", "ramp" (words "a|b") or a shape of points.
+    """
 
     mark: str
     kind: str
@@ -246,7 +254,10 @@ def spans(
 
 
 def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
-    """Return the ends of an axis: the range and a share of it; of equal values half a unit around."""
+    """Return the ends of an axis: the range, and `pad` times it to either side.
+
+    Of equal values it is half a unit around.
+    """
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
@@ -258,7 +269,7 @@ def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
 def robust_ends(
     values: FloatArray, always: Sequence[float] = (), pad: float = 0.04
 ) -> Ends:
-    """Return the ends of an axis: of all values, or where some are far out, of those near the others."""
+    """Return the ends of an axis: of all values, or without those that are far out."""
     full = np.append(values, always)
     full = full[np.isfinite(full)]
     if len(full) >= 20:
@@ -278,7 +289,10 @@ def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
 
 
 def places(name: str, names: Sequence[str]) -> Scale:
-    """Return a scale with a place for each name; where cut ones look alike, without how all begin."""
+    """Return a scale with a place for each name.
+
+    Where cut names look alike, it is without how all begin.
+    """
     texts = tuple(shorten(one, LONGEST) for one in names)
     if len(set(texts)) < len(names):
         begin = next(
@@ -311,7 +325,7 @@ def written(axis: Axis, value: float) -> str:
 def beyond(
     x: FloatArray, y: FloatArray, ends: Ends, up: Ends, kinds: AnyArray
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
-    """Mark at the edges what lies beyond them, say how many, and tell which points are inside."""
+    """Mark at the edges what lies beyond them; tell which points are inside."""
     marks, entries, inside = list[Mark](), tuple[Key, ...](), np.ones(len(x), bool)
     above, below = ("up", y - up[1], y), ("down", up[0] - y, y)
     ways = (above, below, ("left", ends[0] - x, x), ("right", x - ends[1], x))
@@ -407,7 +421,7 @@ def colours() -> dict[str, str]:
 
 
 class _Frame:
-    """The rectangle that data are drawn in, in pixels; names that are turned take more room."""
+    """The rectangle that data are drawn in, in pixels; turned names take more room."""
 
     def __init__(self, chart: Chart) -> None:
         (self.width, height), self.x, self.y = chart.size, chart.x, chart.y
@@ -555,7 +569,7 @@ MARKERS = {
 def new_figure(
     size: tuple[float, float], *, shown: bool = True, layout: object = "constrained"
 ) -> Any:
-    """Return a figure of pyplot, which notebooks show, or one that no window manager knows of."""
+    """Return a figure of pyplot, which notebooks show; or one that is not `shown`."""
     require("matplotlib", "plot", "Drawing a figure")
     module, name = (
         ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")

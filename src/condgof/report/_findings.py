@@ -1,4 +1,4 @@
-"""Findings in HTML: names and numbers, the message, the table of slices; and cards for notebooks."""
+"""Findings in HTML: the message, tiles, the table of slices; cards for notebooks."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check._comparison import Comparison
-from condgof.check._record import Check, Finding, Slice
-from condgof.check._text import headline, listed
+from condgof.check import Axis, Check, Comparison, Finding, Slice, headline, listed
 from condgof.report import _text as text
+from condgof.report._bins import part_y, sides
 from condgof.report._chart import Chart, Ends, robust_ends, svg
-from condgof.report._panels import (
-    KINDS,
-    TURNED,
-    column_panel,
-    kind_name,
-    map_of,
-    part_y,
-    sides,
-)
-from condgof.report._pictures import fit, slice_qq, slice_residuals
+from condgof.report._dispatch import slice_facts, slice_picture, slice_quantiles
+from condgof.report._fit import fit
+from condgof.report._forest import kind_name, more_is_less, unit_of
+from condgof.report._maps import map_of
+from condgof.report._panels import column_panel
 from condgof.report._text import html, minus, once_in, paragraph, sentence, shorten, table
 from condgof.result import (
     GofResult,
     Shown,
+    estimate_text,
     number,
     pvalue_number,
     pvalue_words,
     rounded,
     short,
-    sized,
 )
 
-#: The sign before the headline, where there is evidence against the model and where not.
-SIGNS = {True: '<path d="M6 6L18 18M18 6L6 18"/>', False: '<circle cx="12" cy="12" r="8"/>'}
+#: The sign before the headline where there is evidence against the model: a cross.
+EVIDENCE_SIGN = '<path d="M6 6L18 18M18 6L6 18"/>'
+#: The sign where there is none: a circle.
+NO_EVIDENCE_SIGN = '<circle cx="12" cy="12" r="8"/>'
 #: A message of more letters is set smaller.
-LONG = 130
-#: Of all rows, where they are other numbers.
-OVERALL = {"shift": "shift of the median", "spread": "width of the middle half"}
+LONG_MESSAGE = 130
+#: Names by `Finding.quantity`, where a kind of finding has another name overall.
+OVERALL_NAMES = {
+    "median": "shift of the median",
+    "middle half": "width of the middle half",
+}
 
 
 def given(check: Check) -> str:
@@ -51,12 +50,11 @@ def given(check: Check) -> str:
     )
 
 
-def name_of(finding: Finding, several: bool = False, overall: bool = False) -> str:
-    """Name a finding: "inside the 90% interval"; of several columns of y, with its column."""
+def name_of(finding: Finding, several: bool = False) -> str:
+    """Name a finding: "inside the 90% interval"; of `several` columns, with its own."""
     if finding.kind == "correlation":
         return f"correlation of {finding.column}"
-    name = kind_name(finding.kind, finding.label)
-    name = OVERALL.get(finding.kind, name) if overall else name
+    name = OVERALL_NAMES.get(finding.quantity, kind_name(finding.kind, finding.label))
     return f"{finding.column}: {name}" if several else name
 
 
@@ -64,80 +62,123 @@ def value_of(finding: Finding, value: float) -> str:
     """Write a value of a finding as its words do, and no finer than its interval is."""
     if finding.kind == "tails":
         return "under 0.01%" if 0.0 < value < 1e-4 else f"{number(100 * value, 2)}%"
-    coarse = abs(value) < 100 and finding.interval[1] - finding.interval[0] > 0.01
-    text = (f"{value + 0.0:.2f}" if coarse else rounded(value)).replace("-", "−")
-    text = "0.00" if text == "−0.00" else text
-    signed = (
-        finding.kind in ("shift", "skew", "correlation") and value > 0 and text != "0.00"
-    )
-    return f"+{text}" if signed else text
+    low, high = finding.interval
+    is_coarse = abs(value) < 100 and high - low > 0.01
+    text = f"{value + 0.0:.2f}" if is_coarse else rounded(value)
+    text = text.replace("-", "−")
+    if text in ("0.00", "−0.00"):
+        return "0.00"
+    has_sign = finding.kind in ("shift", "skew", "correlation")
+    return f"+{text}" if has_sign and value > 0 else text
 
 
 def expected_of(finding: Finding) -> str:
-    """Write what the model says: 1, 0.5, 0.1%; of what differs from row to row the mean, 0.30."""
+    """Write what the model says: 1, 0.5, 0.1%; its mean, 0.30, where rows differ."""
     text = value_of(finding, finding.expected)
-    fixed = "." in text and finding.kind not in ("confidence", "class", "zeros")
-    return text.rstrip("0").rstrip(".") if fixed else text
+    differs_by_row = finding.kind in ("confidence", "class", "zeros")
+    if "." not in text or differs_by_row:
+        return text
+    return text.rstrip("0").rstrip(".")
 
 
 def range_of(finding: Finding) -> str:
     return " to ".join(value_of(finding, end) for end in finding.interval)
 
 
-def chips(check: Check) -> list[tuple[str, str, str]]:
-    """Return how certain, how much, whether it is enough: a name, a value and what it means, each."""
-    much, power, p = check.effect.interval, check.power, check.result.pvalue_words
-    often = once_in(check.pvalue).replace("about", "at most" if "≤" in p else "about")
-    seen, ends = sized(much.estimate, much.low, much.high)
-    between = f"{seen}, between {ends.replace('to', 'and')}"
-    found = between if much.low > 0 else f"at most {short(much.high)}"
-    if check.tolerance is not None:
-        allowed = f"the {check.tolerance.allowed:g} you allow"
-        verdict = {
-            "worse than you allow": f"worse than {allowed}",
-            "good enough": f"good enough: below {allowed}",
-        }.get(check.tolerance.verdict, f"{check.tolerance.verdict} about {allowed}")
-        last = "Is it enough", verdict, check.tolerance.words
-    else:
-        able = "not known" if power.size is None else f"{short(power.size)} or more"
-        last = "Detectable", able, power.words
-    said = last[2].rstrip(".") in check.words  # once is enough
-    return [
-        (
-            "How certain",
-            p,
-            f"If {check.subject} were right, data this far off would come up {often}.",
-        ),
-        ("How much", found, f"{check.effect.unit}; 0 is a perfect fit"),
-        (*last[:2], "" if said else last[2]),
-    ]
+class Chip(NamedTuple):
+    """One of the three answers below the message."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+def chips(check: Check) -> list[Chip]:
+    """Return how certain, how much, and whether it is enough."""
+    last = _detectable(check) if check.tolerance is None else _enough(check)
+    if last.meaning.rstrip(".") in check.words:  # once is enough
+        last = last._replace(meaning="")
+    return [_certainty(check), _size(check), last]
+
+
+def _certainty(check: Check) -> Chip:
+    p = check.result.pvalue_words
+    often = once_in(check.pvalue)
+    if "≤" in p:
+        often = often.replace("about", "at most")
+    meaning = f"If {check.subject} were right, data this far off would come up {often}."
+    return Chip("How certain", p, meaning)
+
+
+def _size(check: Check) -> Chip:
+    size = check.effect.interval
+    estimate, ends = estimate_text(size.estimate, size.low, size.high)
+    value = f"at most {short(size.high)}"
+    if size.low > 0:
+        value = f"{estimate}, between {ends.replace('to', 'and')}"
+    return Chip("How much", value, f"{check.effect.unit}; 0 is a perfect fit")
+
+
+def _enough(check: Check) -> Chip:
+    tolerance = check.tolerance
+    assert tolerance is not None
+    allowed = f"the {tolerance.allowed:g} you allow"
+    verdicts = {
+        "worse than you allow": f"worse than {allowed}",
+        "good enough": f"good enough: below {allowed}",
+    }
+    value = verdicts.get(tolerance.verdict, f"{tolerance.verdict} about {allowed}")
+    return Chip("Is it enough", value, tolerance.words)
+
+
+def _detectable(check: Check) -> Chip:
+    size = check.power.size
+    value = "not known" if size is None else f"{short(size)} or more"
+    return Chip("Detectable", value, check.power.words)
 
 
 def message(check: Check) -> str:
-    """Return the message, large, and the chips; "open" is the look of a tolerance that is undecided."""
-    bad, looks = check.rejected, {"worse than you allow": "bad", "good enough": "good"}
-    verdict = None if check.tolerance is None else check.tolerance.verdict
-    look = looks.get(verdict, "open") if verdict else "bad" if bad else "good"
+    """Return the message, large, and the chips."""
     items = "".join(
-        f"<li><span>{html(name)}</span><b>{html(value)}</b>{paragraph(meaning) if meaning else ''}</li>"
-        for name, value, meaning in chips(check)
+        f"<li><span>{html(chip.name)}</span><b>{html(chip.value)}</b>"
+        f"{paragraph(chip.meaning) if chip.meaning else ''}</li>"
+        for chip in chips(check)
     )
-    words = paragraph(check.words, "words long" if len(check.words) > LONG else "words")
+    is_long = len(check.words) > LONG_MESSAGE
+    words = paragraph(check.words, "words long" if is_long else "words")
+    sign = EVIDENCE_SIGN if check.rejected else NO_EVIDENCE_SIGN
     return (
-        f'<section class="message {look}" aria-labelledby="verdict"><h2 id="verdict">'
-        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{SIGNS[bad]}</svg>'
+        f'<section class="message {_message_look(check)}" aria-labelledby="verdict"><h2'
+        ' id="verdict">'
+        f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{sign}</svg>'
         f"{html(headline(check))}</h2>{words}"
         f'<ul class="chips">{items}</ul></section>'
     )
 
 
-#: Rows of a table, kinds of findings that have a column of their own there, rows of a
-#: card's table.
-MOST_ROWS, MOST_KINDS, MOST_FINDINGS = 200, 3, 16
-#: Cards with pictures, of slices and of groups, and cards at all: a page stays below 1 MB.
-MOST_DRAWN, MOST_CARDS = 8, 20
+def _message_look(check: Check) -> str:
+    """Return the look of the message; "open" where a tolerance is undecided."""
+    if check.tolerance is None:
+        return "bad" if check.rejected else "good"
+    looks = {"worse than you allow": "bad", "good enough": "good"}
+    return looks.get(check.tolerance.verdict, "open")
+
+
+#: Rows of a table.
+MOST_ROWS = 200
+#: Kinds of findings that have a column of their own in a table of slices.
+MOST_KINDS = 3
+#: Rows of a card's table.
+MOST_FINDINGS = 16
+#: Cards with pictures, of slices and of groups: a page stays below 1 MB.
+MOST_DRAWN = 8
+#: Cards at all.
+MOST_CARDS = 20
 #: How far apart numbers on an axis stand, in percent of its width for each character.
 APART = 7.0
+#: Places of axes are within these percents of its width, a margin at both ends.
+AXIS_START = 4.0
+AXIS_WIDTH = 92.0
 
 
 class Shared(NamedTuple):
@@ -150,16 +191,19 @@ class Shared(NamedTuple):
         """Return a place on the axis in percent of its width, a margin at both ends."""
         low, high = self.ends
         value = low if np.isnan(value) else float(np.clip(value, low, high))
-        return round(4.0 + 92.0 * (value - low) / (high - low), 1)
+        return round(AXIS_START + AXIS_WIDTH * (value - low) / (high - low), 1)
 
     def head(self) -> str:
         """Return the head of its column: what it is, its unit, and ticks."""
         at = text.ticks(*self.ends, 3)
         at = at[:: -(-len(at) // 3)]
-        texts = text.tick_texts([100 * t for t in at] if self.kind == "tails" else at)
-        marks, last = "", -100.0
+        if self.kind == "tails":
+            texts = [f"{tick}%" for tick in text.tick_texts([100 * t for t in at])]
+        else:
+            texts = text.tick_texts(at)
+        marks = ""
+        last = -100.0
         for place, words in zip(map(self.at, at), texts, strict=True):
-            words += "%" * (self.kind == "tails")
             if place - last >= APART * len(words):
                 marks += (
                     f'<text x="{place}%" y="11" text-anchor="middle">{html(words)}</text>'
@@ -167,61 +211,63 @@ class Shared(NamedTuple):
                 last = place
         return (
             f'<th scope="col" class="axis"><span>{html(kind_name(self.kind))}</span> '
-            f"<small>{html(''.join(KINDS.get(self.kind, ())[1:]))}</small>"
+            f"<small>{html(unit_of(self.kind))}</small>"
             '<svg aria-hidden="true" focusable="false" width="100%"'
             f' height="15">{marks}</svg></th>'
         )
 
     def cell(self, finding: Finding) -> str:
-        """Return an estimate and its interval, if it is of this kind; the line is the model's."""
+        """Return an estimate, its interval and the model's line, if it is of this kind."""
         if finding.kind != self.kind:
             return '<td class="axis none"></td>'
-        low, high = map(self.at, finding.interval)
-        drawn = (
-            f'<rect class="model" x="{self.at(finding.expected)}%" width="1.5"'
-            f' height="100%"/><g class="{side(finding)}"><rect x="{low}%"'
-            f' width="{max(high - low, 0.3):.1f}%" y="50%" height="2.4"/><circle'
-            f' cx="{self.at(finding.estimate)}%" cy="50%" r="4.6"/></g>'
-        )
-        (first, last), (low, high) = finding.interval, self.ends
-        for goes_on, x, arrow in ((first < low, 1, "‹"), (last > high, 99, "›")):
-            if goes_on:
-                drawn += (
-                    f'<text x="{x}%" y="50%" dy="5" text-anchor="middle">{arrow}</text>'
-                )
-        label = (
-            f"<small>{html(shorten(finding.label, 24))}</small>" if finding.label else ""
-        )
+        label = ""
+        if finding.label:
+            label = f"<small>{html(shorten(finding.label, 24))}</small>"
         interval = f"{range_of(finding)}; the model says {expected_of(finding)}"
+        drawn = self._drawn(finding)
         return (
             f'<td class="axis"><b>{value_of(finding, finding.estimate)}{label}</b><span'
             f' class="unseen"> ({html(interval)})</span><svg aria-hidden="true"'
             f' focusable="false" width="100%" height="100%">{drawn}</svg></td>'
         )
 
+    def _drawn(self, finding: Finding) -> str:
+        """Draw the model's line, the interval, the estimate, and arrows beyond the axis."""
+        first, last = finding.interval
+        left = self.at(first)
+        right = self.at(last)
+        drawn = (
+            f'<rect class="model" x="{self.at(finding.expected)}%" width="1.5"'
+            f' height="100%"/><g class="{side(finding)}"><rect x="{left}%"'
+            f' width="{max(right - left, 0.3):.1f}%" y="50%" height="2.4"/><circle'
+            f' cx="{self.at(finding.estimate)}%" cy="50%" r="4.6"/></g>'
+        )
+        low, high = self.ends
+        for goes_on, x, arrow in ((first < low, 1, "‹"), (last > high, 99, "›")):
+            if goes_on:
+                drawn += (
+                    f'<text x="{x}%" y="50%" dy="5" text-anchor="middle">{arrow}</text>'
+                )
+        return drawn
+
 
 def side(finding: Finding) -> str:
     """Return the colour of a finding: which way the data differ from the model."""
     low, high = np.array(finding.interval)[:, None]
-    return sides(low, high, np.array(finding.expected), finding.kind in TURNED)[0]
+    turned = more_is_less(finding.kind)
+    return sides(low, high, np.array(finding.expected), turned=turned)[0]
 
 
 def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -> str:
     """Return a table of slices or groups; they open a card under their row."""
-    shown, axes, bodies = parts[:MOST_ROWS], [], ""
-    for kind in list(dict.fromkeys(part.kind for part in shown))[:MOST_KINDS]:
-        same = [part.findings[0] for part in shown if part.kind == kind]
-        always = [v for f in same for v in (f.estimate, f.expected)]
-        axes.append(
-            Shared(
-                kind, robust_ends(np.array([f.interval for f in same]).ravel(), always, 0.0)
-            )
-        )
-    worst = {
-        id(part): i for i, part in enumerate(sorted(shown, key=lambda part: -part.severity))
-    }
+    shown = parts[:MOST_ROWS]
+    axes = _shared_axes(shown)
+    by_severity = sorted(shown, key=lambda part: -part.severity)
+    worst = {id(part): i for i, part in enumerate(by_severity)}
+    bodies = ""
     for i, part in enumerate(shown):
-        name, sure = f"{key}{i + 1}", part.pvalue <= check.alpha or part.findings[0].telling
+        name = f"{key}{i + 1}"
+        sure = part.pvalue <= check.alpha or part.findings[0].telling
         card = _card(check, part, name, sure, i < MOST_DRAWN) if i < MOST_CARDS else ""
         row = _row(part, axes, i + 1, name if card else "", sure)
         bodies += (
@@ -237,63 +283,62 @@ def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -
         )
     )
     heads = "".join(axis.head() for axis in axes)
-    more = f'<button type="button" class="all">All {len(shown)} rows</button>'
+    more = ""
+    if len(shown) > MOST_CARDS:
+        more = f'<button type="button" class="all">All {len(shown)} rows</button>'
     return (
         f'<div class="sort" role="group" aria-label="Order">{orders}</div><table'
         f' class="slices k{len(axes)}"><caption>{html(caption)}</caption><thead><tr><th'
         ' scope="col"></th><th scope="col">where</th><th scope="col"'
         f' class="n">rows</th><th scope="col">the model is</th>{heads}<th scope="col"'
         ' class="n">how'
-        f" certain</th></tr></thead>{bodies}</table>{more * (len(shown) > MOST_CARDS)}"
+        f" certain</th></tr></thead>{bodies}</table>{more}"
     )
 
 
+def _shared_axes(parts: Sequence[Slice]) -> list[Shared]:
+    """Return the axes of the kinds of findings that lead first."""
+    axes = []
+    for kind in list(dict.fromkeys(part.kind for part in parts))[:MOST_KINDS]:
+        same = [part.findings[0] for part in parts if part.kind == kind]
+        always = [value for f in same for value in (f.estimate, f.expected)]
+        ends = np.array([finding.interval for finding in same]).ravel()
+        axes.append(Shared(kind, robust_ends(ends, always, 0.0)))
+    return axes
+
+
 def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -> str:
-    """Return one row; it opens the card with the id `key`, and says what is wrong if that is sure."""
+    """Return one row, which opens the card with the id `key`."""
     cells = "".join(axis.cell(part.findings[0]) for axis in axes)
     words = html(shorten(part.words, 240))
     if key:
         more = f'class="open" aria-expanded="true" aria-controls="{key}"'
         words = f'<button type="button" {more}>{words}</button>'
-    share = (
-        f"{100 * part.share:.0f}%"
-        if part.share >= 0.01
-        else f"{number(100 * part.share, 1)}%"
-    )
+    percent = 100 * part.share
+    share = f"{percent:.0f}%" if part.share >= 0.01 else f"{number(percent, 1)}%"
+    direction = part.direction if sure else "–"
     return (
         f'<tr class="slice{" opens" if key else ""}"><td class="i">{rank}</td><th'
         f' scope="row">{words}</th><td class="n">{part.n:,}<small>'
         f' {share}</small></td><td><span class="side'
-        f' {side(part.findings[0])}">{html(part.direction if sure else "–")}</span></td>{cells}<td'
+        f' {side(part.findings[0])}">{html(direction)}</span></td>{cells}<td'
         f' class="n p">{html(pvalue_words(part.pvalue, part.pvalue_floor))}</td></tr>'
     )
 
 
 def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
-    """Return the row that opens: what is wrong, pictures, all numbers, which rows, and the query."""
-    looked, beside = check.looked, ""
-    inside = np.flatnonzero(np.isin(looked.rows, part.rows))
-    if looked.location is not None and looked.kind in ("continuous", "counts", "moments"):
-        y, predicted = (
-            number(float(v[inside, 0].mean()), 4) for v in (looked.y, looked.location)
-        )
-        name = shorten(check.y_columns[0], 60)
-        beside += paragraph(f"Mean {name} {y}, mean prediction {predicted}.", "small")
-    if looked.z is not None:
-        far = np.abs(looked.z[inside]).max(axis=1)
-        first = ", ".join(
-            map(str, looked.rows[inside[np.argsort(-far, kind="stable")[:5]]])
-        )
-        beside += paragraph(
-            f"Rows farthest from the model, counted from 0: {first}.", "small"
-        )
+    """Return the row that opens: what is wrong, pictures, numbers, rows and the query."""
+    checked = check.checked
+    inside = np.flatnonzero(np.isin(checked.rows, part.rows))
+    facts = slice_facts(checked, inside)
+    beside = "".join(paragraph(fact, "small") for fact in facts)
     if part.query:
         beside += paragraph("These rows in Python:", "small")
         beside += code(f"report.frame().query({part.query!r})")
+    caption = f"These {part.n:,} rows"
     left_out = len(part.findings) - MOST_FINDINGS
-    caption = f"These {part.n:,} rows" + f" ({left_out:,} more in to_dict())" * (
-        left_out > 0
-    )
+    if left_out > 0:
+        caption += f" ({left_out:,} more in to_dict())"
     numbers = tiles(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
     words = part.message if sure else f"no evidence: {part.findings[0].words}"
     pictures = _pictures(check, part, key) if drawn else ""
@@ -305,46 +350,62 @@ def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
     )
 
 
-def tiles(
-    of: str, findings: Sequence[Finding], several: bool, overall: bool = False
-) -> str:
-    """Return findings of some rows, a tile each: the data, their interval, and what the model says."""
+def tiles(caption: str, findings: Sequence[Finding], several: bool) -> str:
+    """Return findings, a tile each: the data, their interval, and what the model says."""
     items = "".join(
         f"<li{' class=telling' * f.telling}>"
-        f"<span>{html(name_of(f, several, overall))}</span>"
+        f"<span>{html(name_of(f, several))}</span>"
         f"<b>{value_of(f, f.estimate)}</b>"
         f"<small>{range_of(f)}</small>"
         f"<small>model {expected_of(f)}</small></li>"
         for f in findings
     )
-    return f'<p class="of">{html(of)}</p><ul class="tiles">{items}</ul>' if items else ""
+    if not items:
+        return ""
+    return f'<p class="of">{html(caption)}</p><ul class="tiles">{items}</ul>'
 
 
 def _pictures(check: Check, part: Slice, key: str) -> str:
     """Draw the residuals of a slice's rows, and its columns with the slice shaded."""
-    by_name = {axis.name: axis for axis in check.looked.axes}
-    named = [
-        by_name[c] for c in dict.fromkeys(c.column for c in part.conditions) if c in by_name
-    ]
-    drawn, along = [slice_residuals(check, part), slice_qq(check, part)], None
-    y = part_y(check.looked, part)
-    if len(named) == 2:
-        along = map_of(check, named[0], named[1], part=part)
-    elif named:
-        along = fit(check, named[0].name, part, y=y)
-        along = along or column_panel(check, named[0], part, y=y, wide=True)
-    if along is not None:
-        columns = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
-        drawn.append(replace(along, title=f"The slice among all rows, along {columns}"))
+    checked = check.checked
+    drawn = (
+        slice_picture(checked, check, part),
+        slice_quantiles(checked, check, part),
+        _among_all(check, part),
+    )
     return "".join(
         figure(chart, f"{key}-{i}") for i, chart in enumerate(drawn) if chart is not None
     )
 
 
+def _among_all(check: Check, part: Slice) -> Chart | None:
+    """Draw a slice among all rows, along the columns that it names."""
+    by_name = {axis.name: axis for axis in check.checked.axes}
+    columns = dict.fromkeys(condition.column for condition in part.conditions)
+    named = [by_name[column] for column in columns if column in by_name]
+    chart = _along_columns(check, part, named)
+    if chart is None:
+        return None
+    titles = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
+    return replace(chart, title=f"The slice among all rows, along {titles}")
+
+
+def _along_columns(check: Check, part: Slice, named: list[Axis]) -> Chart | None:
+    if len(named) == 2:
+        return map_of(check, named[0], named[1], part=part)
+    if not named:
+        return None
+    y = part_y(check.checked, part)
+    chart = fit(check, named[0].name, part, y=y)
+    return chart or column_panel(check, named[0], part, y=y, wide=True)
+
+
 def figure(chart: Chart, key: str) -> str:
+    """Return a chart with its title above it and its numbers below; `key` is an id."""
     header, rows = chart.table
-    left_out = f" (the first {MOST_ROWS} of {len(rows):,})" * (len(rows) > MOST_ROWS)
-    caption = f"Numbers of this picture{left_out}"
+    caption = "Numbers of this picture"
+    if len(rows) > MOST_ROWS:
+        caption += f" (the first {MOST_ROWS} of {len(rows):,})"
     return (
         "<figure"
         f' class="w{chart.size[0] // 10}"><figcaption>{html(chart.title)}</figcaption>'
@@ -365,51 +426,85 @@ def code(text: str) -> str:
 _BOX = "max-width:52em;line-height:1.5"
 _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 #: Rows of a card's table.
-MOST = 12
+MOST_LINES = 12
+
+
+class Card(NamedTuple):
+    """What a notebook shows of a result."""
+
+    head: str
+    body: str
+    is_bad: bool = False
 
 
 def card(result: Shown) -> str:
-    head, bad = str(getattr(result, "words", "")), bool(getattr(result, "alarm", False))
-    count = ("rows", f"{getattr(result, 'n', 0):,}")
-    if isinstance(result, Check):
-        head, bad, rows = (
-            f"{headline(result)}, {result.result.n:,} rows",
-            result.rejected,
-            [],
-        )
-        for part in (*result.slices, *result.groups):
-            certain = pvalue_words(part.pvalue, part.pvalue_floor)
-            sure = part.pvalue <= result.alpha or part.findings[0].telling
-            said = shorten(part.message, 200) if sure else "–"
-            rows.append((shorten(part.words, 120), f"{part.n:,}", said, certain))
-        where = _lines(rows, ("where", "rows", "the model is", "how certain"))
-        more = "<div><code>to_html()</code> has the whole report.</div>"
-        body = f"<div>{html(result.words)}</div>{_lines(chips(result))}{where}{more}"
-    elif isinstance(result, Slice):
-        certain_words = pvalue_words(result.pvalue, result.pvalue_floor)
-        head, bad = f"{result.words}: {result.direction}, {certain_words}", True
-        body = _lines([count, *((name_of(f), f.words) for f in result.findings)])
-    elif isinstance(result, GofResult) and not isinstance(result, Comparison):
-        head, bad, facts = (
-            f"{result.method}: {result.verdict}",
-            result.reject(),
-            result.facts(),
-        )
-        body = _lines([*facts[:2], count, *facts[2:]])
-    else:
-        records, head = (
-            result.records(),
-            minus(head) if isinstance(result, Comparison) else head,
-        )
-        heads = tuple(records[0]) if records else ()
-        body = _lines(
-            [[_written(*cell) for cell in record.items()] for record in records], heads
-        )
-        for note in getattr(result, "details", {}).get("notes", ()):
-            body += f"<div>{html(note)}</div>"
+    """Return what a notebook shows of a result."""
+    shown = _card_of(result)
     return (
-        f'<div style="{_BOX}"><strong>{"✗" if bad else "○"}'
-        f" {html(head)}</strong>{body}</div>"
+        f'<div style="{_BOX}"><strong>{"✗" if shown.is_bad else "○"}'
+        f" {html(shown.head)}</strong>{shown.body}</div>"
+    )
+
+
+def _card_of(result: Shown) -> Card:
+    if isinstance(result, Check):
+        return _check_card(result)
+    if isinstance(result, Slice):
+        return _slice_card(result)
+    if isinstance(result, GofResult) and not isinstance(result, Comparison):
+        return _test_card(result)
+    return _records_card(result)
+
+
+def _check_card(check: Check) -> Card:
+    rows = []
+    for part in (*check.slices, *check.groups):
+        certain = pvalue_words(part.pvalue, part.pvalue_floor)
+        sure = part.pvalue <= check.alpha or part.findings[0].telling
+        words = shorten(part.message, 200) if sure else "–"
+        rows.append((shorten(part.words, 120), f"{part.n:,}", words, certain))
+    where = _lines(rows, ("where", "rows", "the model is", "how certain"))
+    more = "<div><code>to_html()</code> has the whole report.</div>"
+    return Card(
+        head=f"{headline(check)}, {check.result.n:,} rows",
+        body=f"<div>{html(check.words)}</div>{_lines(chips(check))}{where}{more}",
+        is_bad=check.rejected,
+    )
+
+
+def _slice_card(part: Slice) -> Card:
+    certain = pvalue_words(part.pvalue, part.pvalue_floor)
+    findings = [(name_of(finding), finding.words) for finding in part.findings]
+    return Card(
+        head=f"{part.words}: {part.direction}, {certain}",
+        body=_lines([("rows", f"{part.n:,}"), *findings]),
+        is_bad=True,
+    )
+
+
+def _test_card(result: GofResult) -> Card:
+    facts = result.facts()
+    rows = [*facts[:2], ("rows", f"{result.n:,}"), *facts[2:]]
+    return Card(
+        head=f"{result.method}: {result.verdict}",
+        body=_lines(rows),
+        is_bad=result.reject(),
+    )
+
+
+def _records_card(result: Shown) -> Card:
+    """Return the rows of any other result as a table."""
+    head = str(getattr(result, "words", ""))
+    records = result.records()
+    names = tuple(records[0]) if records else ()
+    rows = [[_written(*cell) for cell in record.items()] for record in records]
+    body = _lines(rows, names)
+    for note in getattr(result, "details", {}).get("notes", ()):
+        body += f"<div>{html(note)}</div>"
+    return Card(
+        head=minus(head) if isinstance(result, Comparison) else head,
+        body=body,
+        is_bad=bool(getattr(result, "alarm", False)),
     )
 
 
@@ -419,31 +514,30 @@ def records_table(caption: str, records: Sequence[dict[str, Any]]) -> str:
 
 
 def _written(name: str, value: object) -> str:
+    """Write a cell of a table of records."""
     if isinstance(value, float):
         return pvalue_number(value) if name == "pvalue" else number(value, 4)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else ""
-        if value is None
-        else shorten(value, 200)
-    )
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else shorten(value, 200)
 
 
 def _lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
     """Return a small table: the first rows under their heads, or names and values."""
+    if not rows:
+        return ""
 
     def cells(values: Sequence[str], tag: str) -> str:
         return "".join(
             f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values
         )
 
-    first, most = ("td", MOST) if heads else ('th scope="row"', len(rows))
-    lines = (
+    first, most = ("td", MOST_LINES) if heads else ('th scope="row"', len(rows))
+    lines = [
         f"<tr>{cells(row[:1], first)}{cells(row[1:], 'td')}</tr>" for row in rows[:most]
-    )
+    ]
     head = f"<thead><tr>{cells(heads, 'th')}</tr></thead>" if heads else ""
     more = f"<div>and {len(rows) - most:,} more</div>" if len(rows) > most else ""
-    return f"<table>{head}<tbody>{''.join(lines)}</tbody></table>{more}" if rows else ""
+    return f"<table>{head}<tbody>{''.join(lines)}</tbody></table>{more}"

@@ -1,4 +1,4 @@
-"""The pages: one file each that needs nothing else; of a check, and of a comparison or a ranking."""
+"""The pages: one file each that needs nothing else; of a check, and of comparisons."""
 
 from __future__ import annotations
 
@@ -6,51 +6,90 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check._comparison import Comparison, Ranking
-from condgof.check._record import Check, Slice
-from condgof.check._text import headline, listed, searched_slices
+from condgof.check import (
+    Check,
+    Comparison,
+    Finding,
+    Ranking,
+    Slice,
+    headline,
+    listed,
+    searched_slices,
+)
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _findings as pieces
 from condgof.report import _text as text
+from condgof.report._bins import FEWEST_ROWS, MOST_BINS
 from condgof.report._chart import chart_style, draw, legend, themed
-from condgof.report._panels import FEWEST, MOST, forest, intervals, panels
-from condgof.report._pictures import first_pictures, null_picture
+from condgof.report._dispatch import AdviceRules, advice_rules, row_residuals
+from condgof.report._forest import forest, intervals
+from condgof.report._null import null_picture
+from condgof.report._panels import panels
+from condgof.report._pictures import drawn_first
 from condgof.report._text import bullets, html, minus, paragraph, sentence, shorten, table
 from condgof.result import number, pvalue_number, pvalue_words
 
-#: Panels of columns that are open, and that there are at all.
-OPEN_PANELS, MOST_PANELS = 6, 18
-#: What to try where some kind of finding stands out in slices of the columns {}, and in all
-#: rows.
-ADVICE = {
-    "wild": ("Look at the wild rows first: they may be errors in the data",) * 2,
-    "spread": ("Let the spread depend on {}", "Multiply the standard deviation by {}"),
-    "shift": ("A term for {} in the mean", "Move the mean by {} standard deviations"),
-    "tails": ("A Student t, or another family with heavier tails",) * 2,
-    "skew": ("A skewed family, or a transform of y such as the logarithm",) * 2,
-    "zeros": ("A zero-inflated family, or a hurdle",) * 2,
-    "correlation": ("Let the columns of y depend on each other",) * 2,
-    "confidence": (
-        "Recalibrate by {}, or let the classifier know it",
-        "Recalibrate: temperature scaling",
+#: Panels of columns that are open.
+OPEN_PANELS = 6
+#: Panels that there are at all.
+MOST_PANELS = 18
+#: More groups than this are drawn on one axis as well.
+FEW_GROUPS = 12
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to try where some kind of finding stands out."""
+
+    in_slices: str  #: In slices of the columns {}.
+    overall: str = ""  #: In all rows, by {}; "" where it is the same.
+
+    @property
+    def is_same(self) -> bool:
+        return not self.overall
+
+
+#: By `Finding.kind`, in the order in which they are advised.
+REMEDIES = {
+    "wild": Remedy("Look at the wild rows first: they may be errors in the data"),
+    "spread": Remedy(
+        in_slices="Let the spread depend on {}",
+        overall="Multiply the standard deviation by {}",
     ),
-    "class": (
-        "A term for {} in the probabilities",
-        "Recalibrate class by class: vector scaling",
+    "shift": Remedy(
+        in_slices="A term for {} in the mean",
+        overall="Move the mean by {} standard deviations",
     ),
-    "coverage": ("Conformal intervals, by {}", "Recalibrate: conformal prediction"),
-    "events": (
-        "A term for {} in the hazard",
-        "Another family of times, or a free baseline hazard",
+    "tails": Remedy("A Student t, or another family with heavier tails"),
+    "skew": Remedy("A skewed family, or a transform of y such as the logarithm"),
+    "zeros": Remedy("A zero-inflated family, or a hurdle"),
+    "correlation": Remedy("Let the columns of y depend on each other"),
+    "confidence": Remedy(
+        in_slices="Recalibrate by {}, or let the classifier know it",
+        overall="Recalibrate: temperature scaling",
     ),
-    "quantile": ("Let the quantiles depend on {}", "Recalibrate: conformal prediction"),
+    "class": Remedy(
+        in_slices="A term for {} in the probabilities",
+        overall="Recalibrate class by class: vector scaling",
+    ),
+    "coverage": Remedy(
+        in_slices="Conformal intervals, by {}", overall="Recalibrate: conformal prediction"
+    ),
+    "events": Remedy(
+        in_slices="A term for {} in the hazard",
+        overall="Another family of times, or a free baseline hazard",
+    ),
+    "quantile": Remedy(
+        in_slices="Let the quantiles depend on {}",
+        overall="Recalibrate: conformal prediction",
+    ),
 }
 #: What the families of the verdict look at.
 FAMILIES = {
@@ -108,33 +147,30 @@ def section(heading: str, key: str, *body: str) -> str:
 
 def overview(check: Check) -> str:
     """Return the first pictures that anyone draws, and all rows in numbers."""
-    drawn = [
-        pieces.figure(chart, f"all{i}") for i, chart in enumerate(first_pictures(check))
-    ]
+    drawn = [pieces.figure(chart, f"all{i}") for i, chart in enumerate(drawn_first(check))]
     if not drawn:
-        drawn = [
-            paragraph(
-                "Scores of the model are all that is known: nothing predicted can be drawn."
-            )
-        ]
-    looked, findings = check.looked, [f for f in check.overall if f.kind != "wild"]
-    robust, several = (
-        looked.kind in ("continuous", "several", "moments"),
-        len(check.y_columns) > 1,
-    )
-    of = (
-        "all rows"
-        if looked.all_rows
-        else f"{looked.n:,} of {looked.whole:,} rows, taken at random"
-    )
-    overall = pieces.tiles(f"Of {of}", findings, several, robust)
-    overall += "".join(
-        paragraph(sentence(f.words), "small") for f in check.overall if f.kind == "wild"
-    )
+        words = "Scores of the model are all that is known: nothing predicted can be drawn."
+        drawn = [paragraph(words)]
+    overall = _overall_tiles(check)
     if len(drawn) == 1 and overall:  # there is room beside it
-        drawn, overall = [*drawn, f"<div>{overall}</div>"], ""
+        drawn = [*drawn, f"<div>{overall}</div>"]
+        overall = ""
     pictures = f'<div class="pair">{"".join(drawn)}</div>'
     return section("What the model says, and what happened", "all", pictures, overall)
+
+
+def _overall_tiles(check: Check) -> str:
+    """Return all rows in numbers, and their outliers in words."""
+    checked = check.checked
+    of = "all rows"
+    if not checked.all_rows:
+        of = f"{checked.n:,} of {checked.whole:,} rows, taken at random"
+    numbers = [finding for finding in check.overall if finding.kind != "wild"]
+    outliers = [finding for finding in check.overall if finding.kind == "wild"]
+    overall = pieces.tiles(f"Of {of}", numbers, len(check.y_columns) > 1)
+    for finding in outliers:
+        overall += paragraph(sentence(finding.words), "small")
+    return overall
 
 
 def where(check: Check) -> str:
@@ -153,43 +189,48 @@ def where(check: Check) -> str:
 
 def groups(check: Check) -> str:
     """Return all groups on one axis, and as a table."""
-    parts, by, drawn = check.groups, _by(check), ""
+    parts = check.groups
     if not parts:
         return ""
+    by = _by(check)
     what = "groups" if by else "slices"
     caption = f"{len(parts):,} {what}; intervals and p-values allow for their number."
-    if len(parts) > (most := pieces.MOST_ROWS):
+    if len(parts) > pieces.MOST_ROWS:
         caption += (
-            f" The {most} most certain are listed, all are in the picture and in to_dict()."
+            f" The {pieces.MOST_ROWS} most certain are listed, all are in the picture and"
+            " in to_dict()."
         )
-    if len(parts) > 12 and (chart := forest(parts)) is not None:
+    drawn = ""
+    chart = forest(parts) if len(parts) > FEW_GROUPS else None
+    if chart is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
+    heading = f"By {shorten(by, 60)}" if by else "The slices you named"
     rows = pieces.slices_table(check, parts, "g", caption)
-    return section(
-        f"By {shorten(by, 60)}" if by else "The slices you named", "groups", drawn, rows
-    )
+    return section(heading, "groups", drawn, rows)
 
 
 def _by(check: Check) -> str:
     """Return the column that groups are by; "" where slices were named in another way."""
-    names = {c.column for part in check.groups for c in part.conditions}
+    names = {one.column for part in check.groups for one in part.conditions}
     return names.pop() if len(names) == 1 else ""
 
 
 def columns(check: Check) -> str:
+    """Return the panels of columns, some of them folded away."""
     charts = panels(check, MOST_PANELS)
     if not charts:
         return ""
-    body = legend(charts[0].legend)  # of all
+    body = legend(charts[0].legend)  # of all panels
     drawn = [
         pieces.figure(replace(chart, legend=()), f"col{i}")
         for i, chart in enumerate(charts)
     ]
     body += f'<div class="panels">{"".join(drawn[:OPEN_PANELS])}</div>'
-    rest, left_out = drawn[OPEN_PANELS:], len(check.looked.axes) - len(drawn)
+    rest = drawn[OPEN_PANELS:]
     if rest:
         summary = f"<summary>{len(rest)} more column{'s' * (len(rest) > 1)}</summary>"
         body += f'<details>{summary}<div class="panels">{"".join(rest)}</div></details>'
+    left_out = len(check.checked.axes) - len(drawn)
     if left_out > 0 and len(drawn) == MOST_PANELS:
         rest_words = f"{left_out:,} more columns explain less and are not drawn"
         body += paragraph(f'{rest_words}: report.plot("column", column=…).', "small")
@@ -198,51 +239,81 @@ def columns(check: Check) -> str:
 
 def to_try(check: Check) -> str:
     """Return what would mend what was found, and nothing else."""
-    page = "the page “What to try when a model does not fit” of condgof's documentation"
-    more, items = paragraph(f"How to do each of these: {page}.", "small"), ""
-    for what, seen in advices(check):
-        items += f"<li><b>{html(what)}</b> <span>({html(seen)})</span></li>"
-    return (
-        section("What to try", "try", f'<ul class="try">{items}</ul>{more}')
-        if items
-        else ""
+    items = "".join(
+        f"<li><b>{html(advice.words)}</b> <span>({html(advice.where)})</span></li>"
+        for advice in advices(check)
     )
+    if not items:
+        return ""
+    page = "the page “What to try when a model does not fit” of condgof's documentation"
+    more = paragraph(f"How to do each of these: {page}.", "small")
+    return section("What to try", "try", f'<ul class="try">{items}</ul>{more}')
 
 
-def advices(check: Check) -> list[tuple[str, str]]:
-    """Return what the findings support: an advice, and where that was found."""
+class Advice(NamedTuple):
+    """What to try, and where the reason was found."""
+
+    words: str
+    where: str
+
+
+def advices(check: Check) -> list[Advice]:
+    """Return what the findings support."""
     if not check.rejected:
         return []
-    kind, advised = check.looked.kind, []
-    cells = kind in ("quantiles", "intervals")
-    overall = {
-        f.kind: f for f in check.overall if f.telling and (cells or f.kind != "coverage")
-    }
-    at: dict[str, dict[int, Slice]] = {}
-    for i, part in enumerate(check.slices, 1):
-        named = "spread" if part.kind == "coverage" and not cells else part.kind
-        at.setdefault(named, {})[i] = part
-    for name, (there, everywhere) in ADVICE.items():
-        finding, slices = overall.get(name), at.get(name, {})
-        if name == "tails" and finding is not None and finding.estimate < finding.expected:
-            finding = None  # light tails: the spread says it
-        if finding is not None and (
-            not slices or name == "confidence" or there == everywhere
-        ):
-            if name == "spread" and kind == "counts" and finding.estimate > 1:
-                everywhere = "A family that spreads more, such as the negative binomial"
-            advised.append(
-                (everywhere.format(pieces.value_of(finding, finding.estimate)), "all rows")
-            )
+    rules = advice_rules(check.checked)
+    overall = _telling_overall(check, rules)
+    by_kind = _slices_by_kind(check, rules)
+    advised = []
+    for kind, remedy in REMEDIES.items():
+        finding = overall.get(kind)
+        slices = by_kind.get(kind, {})
+        is_general = not slices or kind == "confidence" or remedy.is_same
+        if finding is not None and is_general:
+            advised.append(_overall_advice(finding, remedy, rules))
         elif slices:
-            found = [c.column for part in slices.values() for c in part.conditions]
-            names = (
-                "the prediction" if c == "predicted" else shorten(c, 60) for c in found
-            )
-            about = listed(list(dict.fromkeys(names))) if found else "x"
-            where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
-            advised.append((there.format(about), where))
+            advised.append(_slice_advice(slices, remedy))
     return advised
+
+
+def _telling_overall(check: Check, rules: AdviceRules) -> dict[str, Finding]:
+    """Return the findings of all rows that call for something, by kind."""
+    found = {finding.kind: finding for finding in check.overall if finding.telling}
+    if not rules.states_coverage:
+        found.pop("coverage", None)  # the spread says it
+    tails = found.get("tails")
+    if tails is not None and tails.estimate < tails.expected:
+        del found["tails"]  # light tails: the spread says it
+    return found
+
+
+def _slices_by_kind(check: Check, rules: AdviceRules) -> dict[str, dict[int, Slice]]:
+    """Return slices with their numbers, by the kind of what is wrong there."""
+    by_kind: dict[str, dict[int, Slice]] = {}
+    for i, part in enumerate(check.slices, 1):
+        kind = part.kind
+        if kind == "coverage" and not rules.states_coverage:
+            kind = "spread"
+        by_kind.setdefault(kind, {})[i] = part
+    return by_kind
+
+
+def _overall_advice(finding: Finding, remedy: Remedy, rules: AdviceRules) -> Advice:
+    words = remedy.overall or remedy.in_slices
+    if finding.kind == "spread" and finding.estimate > 1:
+        words = rules.more_spread or words
+    return Advice(words.format(pieces.value_of(finding, finding.estimate)), "all rows")
+
+
+def _slice_advice(slices: Mapping[int, Slice], remedy: Remedy) -> Advice:
+    columns = [one.column for part in slices.values() for one in part.conditions]
+    names = [
+        "the prediction" if column == "predicted" else shorten(column, 60)
+        for column in columns
+    ]
+    about = listed(list(dict.fromkeys(names))) if columns else "x"
+    where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
+    return Advice(remedy.in_slices.format(about), where)
 
 
 def sure(check: Check) -> str:
@@ -252,11 +323,13 @@ def sure(check: Check) -> str:
     body = paragraph(f"The misfit is {check.effect.words}.")
     if check.tolerance is not None and check.power.words not in check.words:
         body += paragraph(check.power.words)
-    chart, drawn = null_picture(check.result), ""
+    drawn = ""
     if rows:
         caption = "p-value of each part of the test; the verdict combines them"
         drawn += f"<div>{table(caption, ['looks at', 'p'], rows)}</div>"
-    drawn += pieces.figure(chart, "null") if chart is not None else ""
+    chart = null_picture(check.result)
+    if chart is not None:
+        drawn += pieces.figure(chart, "null")
     return f'{body}<div class="two">{drawn}</div>'
 
 
@@ -288,10 +361,17 @@ def run(check: Check, command: str | None, notes: Sequence[str]) -> str:
 
 def python_lines(check: Check) -> str:
     """Return the Python that gives a check again, given the model and the data."""
-    details, by = check.result.details, _by(check)
-    options = f", by={by!r}" if by else ", slices=slices" if check.groups else ""
-    options += "" if check.tolerance is None else f", tolerance={check.tolerance.allowed:g}"
-    options += "" if check.alpha == 0.05 else f", alpha={check.alpha:g}"
+    details = check.result.details
+    by = _by(check)
+    options = ""
+    if by:
+        options += f", by={by!r}"
+    elif check.groups:
+        options += ", slices=slices"
+    if check.tolerance is not None:
+        options += f", tolerance={check.tolerance.allowed:g}"
+    if check.alpha != 0.05:
+        options += f", alpha={check.alpha:g}"
     if "block_length" in details:
         options += f", dependence={details['block_length']}"
     elif "groups" in details:
@@ -307,16 +387,21 @@ def holds(check: Check) -> str:
     """Say what of the data is in the file."""
     held = [
         (
-            f"Names of columns and classes, and of at most {MOST} levels of a column, of"
-            f" {FEWEST} rows or more each; the levels and bounds that slices and groups"
-            " name."
+            f"Names of columns and classes, and of at most {MOST_BINS} levels of a column,"
+            f" of {FEWEST_ROWS} rows or more each; the levels and bounds that slices and"
+            " groups name."
         ),
         "The ends of bins, of numbers above 100,000 with four digits.",
-        (
-            "Points in pictures: y, or its residual, of single rows, and what it is drawn"
-            " against."
-        ),
-        "Numbers of rows that lie far from the model, not what is in them.",
+    ]
+    if row_residuals(check.checked) is not None:
+        held += [
+            (
+                "Points in pictures: y, or its residual, of single rows, and what it is"
+                " drawn against."
+            ),
+            "Numbers of rows that lie far from the model, not what is in them.",
+        ]
+    held += [
         (
             "Histograms, quantiles by bin, shares and means of all rows and of slices or"
             " groups."
@@ -327,7 +412,7 @@ def holds(check: Check) -> str:
         ),
         "Nothing else of the data; and the file sends nothing anywhere.",
     ]
-    return bullets(held if check.looked.z is not None else held[:2] + held[4:])
+    return bullets(held)
 
 
 def folds(check: Check, command: str | None, notes: Sequence[str]) -> str:
@@ -353,9 +438,13 @@ def _facts(value: object) -> str:
     return ", ".join(f"{name} {_facts(one)}" for name, one in value.items()) or "–"
 
 
-#: Groups that are in the numbers for machines, how long a list may be, and what has x of
-#: single rows.
-MOST_GROUPS, LONG = 200, 200
+#: Groups that are in the numbers for machines.
+MOST_GROUPS = 200
+#: More groups than this have their leading finding alone there.
+MOST_WHOLE_GROUPS = 20
+#: Lists that are longer are left out.
+LONGEST_LIST = 200
+#: Fields of a result that have x of single rows.
 SINGLE_ROWS = ("null_distribution", "locations", "strongest_location", "location_labels")
 
 
@@ -366,22 +455,28 @@ def check_page(
     command: str | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    given, rows = pieces.given(check), f"{check.result.n:,} rows"
-    heading, below = (given, rows) if title is None else (title, f"{given} · {rows}")
+    """Return the page of a check; see `Check.to_html`."""
+    given = pieces.given(check)
+    rows = f"{check.result.n:,} rows"
+    heading = given if title is None else title
+    below = rows if title is None else f"{given} · {rows}"
     parts = (pieces.message, overview, where, groups, columns, to_try)
     body = "".join(part(check) for part in parts) + folds(check, command, notes)
-    return page(heading, below, f"{headline(check)} · {heading}", body, numbers(check))
+    tab = f"{headline(check)} · {heading}"
+    return page(heading, below, tab, body, numbers(check))
 
 
 def numbers(check: Check) -> Any:
-    """Return the numbers of a check with six digits and without what is long, for machines."""
+    """Return the numbers of a check for machines: six digits, no long lists."""
     results = check.to_dict()
     result = results["result"]
     for place in (result, result["details"], results["details"]):
         for name, value in list(place.items()):
-            if name in SINGLE_ROWS or (isinstance(value, list) and len(value) > LONG):
+            if name in SINGLE_ROWS or (
+                isinstance(value, list) and len(value) > LONGEST_LIST
+            ):
                 del place[name]
-    if len(results["groups"]) > 20:
+    if len(results["groups"]) > MOST_WHOLE_GROUPS:
         results["groups_left_out"] = max(len(results["groups"]) - MOST_GROUPS, 0)
         some = results["groups"][:MOST_GROUPS]
         results["groups"] = [{**group, "findings": group["findings"][:1]} for group in some]
@@ -391,7 +486,7 @@ def numbers(check: Check) -> Any:
 
 
 def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any]) -> str:
-    """Put a body into a page, with style, script and the policy that allows just these; and JSON."""
+    """Put a body into a page, with style, script, the policy for just these, and JSON."""
     colours, rules = themed("page.css")
     style = f"{colours}{chart_style()}{rules}"
     script = (files("condgof.report") / "page.js").read_text("utf-8")
@@ -420,40 +515,72 @@ def page(heading: str, below: str, tab: str, body: str, machine: dict[str, Any])
     )
 
 
+class Compared(NamedTuple):
+    """A difference of two models, over some rows."""
+
+    name: str
+    difference: float
+    interval: c.Ends
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(np.isfinite([self.difference, *self.interval]).all())
+
+
 def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
-    """Draw the difference over all rows and in slices; or how much worse models are than the first."""
-    parts: list[tuple[str, float, c.Ends]] = []
+    """Draw the difference over all rows and in slices; or of models to the first."""
     if isinstance(result, Ranking):
-        first, sign = result.names[0], -1.0 if result.better == "higher" else 1.0
-        errors = {
-            frozenset((one.better, one.worse)): one.standard_error for one in result.pairs
-        }
-        for name, mean in zip(result.names[1:], result.means[1:], strict=True):
-            apart, reach = (
-                sign * (mean - result.means[0]),
-                1.96 * errors[frozenset((first, name))],
-            )
-            parts.append((name, apart, (apart - reach, apart + reach)))
-        title, axis = f"how much worse than {first}, by {result.name}", "worse →"
+        parts = _ranked(result)
+        title = f"how much worse than {result.names[0]}, by {result.name}"
+        axis = "worse →"
     else:
-        parts = [(f"all {result.n:,} rows", result.difference, result.interval)]
-        for s in result.slices:
-            lead = s.findings[0]
-            name = f"{s.words} · {s.n:,} rows, {pvalue_words(s.pvalue, s.pvalue_floor)}"
-            parts.append((name, lead.estimate, lead.interval))
-        (p, q), score = result.names, result.score
-        title = f"{score.name} of {p} less that of {q} ({score.better} is better)"
-        left, right = (q, p) if score.better == "higher" else (p, q)
+        parts = _compared(result)
+        first, second = result.names
+        score = result.score
+        title = f"{score.name} of {first} less that of {second} ({score.better} is better)"
+        left, right = (second, first) if score.better == "higher" else (first, second)
         axis = f"← {left} better · {right} better →"
-    shown = [part for part in parts if np.isfinite([part[1], *part[2]]).all()]
+    shown = [part for part in parts if part.is_finite]
     if not shown:
         return None
-    numbers = np.array([[value, *ends, 0.0] for _, value, ends in shown])
-    names, title = [name for name, _, _ in shown], shorten(title, 120)
-    return intervals(axis, names, numbers, wide=860, title=title)
+    numbers = [[part.difference, *part.interval, 0.0] for part in shown]
+    return intervals(
+        axis=axis,
+        names=[part.name for part in shown],
+        numbers=np.array(numbers),
+        wide=860,
+        title=shorten(title, 120),
+    )
+
+
+def _ranked(result: Ranking) -> list[Compared]:
+    """Return how much worse each model is than the first."""
+    first = result.names[0]
+    sign = -1.0 if result.better == "higher" else 1.0
+    errors = {
+        frozenset((pair.better, pair.worse)): pair.standard_error for pair in result.pairs
+    }
+    parts = []
+    for name, mean in zip(result.names[1:], result.means[1:], strict=True):
+        difference = sign * (mean - result.means[0])
+        half = 1.96 * errors[frozenset((first, name))]
+        parts.append(Compared(name, difference, (difference - half, difference + half)))
+    return parts
+
+
+def _compared(result: Comparison) -> list[Compared]:
+    """Return the difference over all rows, and in each slice."""
+    parts = [Compared(f"all {result.n:,} rows", result.difference, result.interval)]
+    for part in result.slices:
+        lead = part.findings[0]
+        certain = pvalue_words(part.pvalue, part.pvalue_floor)
+        name = f"{part.words} · {part.n:,} rows, {certain}"
+        parts.append(Compared(name, lead.estimate, lead.interval))
+    return parts
 
 
 def plot_compared(result: Comparison | Ranking, ax: object = None) -> Any:
+    """Draw a comparison with matplotlib; see `Comparison.plot`."""
     chart = compared_chart(result)
     if chart is None:
         raise InputError("The difference is infinite: there is nothing to draw.")
@@ -461,21 +588,22 @@ def plot_compared(result: Comparison | Ranking, ax: object = None) -> Any:
 
 
 def compared_page(result: Comparison | Ranking, command: str | None = None) -> str:
-    ranked, chart = isinstance(result, Ranking), compared_chart(result)
-    heading = f"{len(result.names)} models" if ranked else " and ".join(result.names)
+    """Return the page of a comparison or a ranking."""
+    chart = compared_chart(result)
     body = "" if chart is None else pieces.figure(chart, "difference")
     body += pieces.records_table("Means over all rows", result.records())
+    heading = " and ".join(result.names)
     if isinstance(result, Ranking):
+        heading = f"{len(result.names)} models"
         shown = ("better", "worse", "difference", "pvalue")
         pairs = [{name: getattr(pair, name) for name in shown} for pair in result.pairs]
-        body += pieces.records_table(
-            "All pairs; p-values are corrected for their number", pairs
-        )
+        caption = "All pairs; p-values are corrected for their number"
+        body += pieces.records_table(caption, pairs)
     body += bullets(result.details.get("notes", ()))
-    body += f"<p>To get this page again:</p>{pieces.code(command)}" if command else ""
-    whole = section(
-        "Which predicts better", "verdict", paragraph(minus(result.words)), body
-    )
+    if command:
+        body += f"<p>To get this page again:</p>{pieces.code(command)}"
+    words = paragraph(minus(result.words))
+    whole = section("Which predicts better", "verdict", words, body)
     plain = result.to_dict()
     plain.pop("null_distribution", None)
     return page(heading, f"{result.n:,} rows", f"Comparison · {heading}", whole, plain)

@@ -1,4 +1,4 @@
-"""Figures of the experiments, which nothing else imports: rates of a study, and the power criterion."""
+"""Figures of experiments: rates of a study, and the power criterion."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy as np
 from condgof.errors import InputError, InputTypeError
 from condgof.report._chart import axes_of, new_figure
 from condgof.report._text import label
-from condgof.study._examples import Illustration
-from condgof.study._names import METHODS, title_of
-from condgof.study._study import Row, Study
+from condgof.study import METHODS, Illustration, Row, Study, title_of
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
@@ -99,7 +97,7 @@ def draw_rates(
 
 
 def plot_power(study: Study, ax: object = None) -> Any:
-    """Draw the rejection rates of a study against the sample size (needs ``condgof[plot]``).
+    """Draw the rejection rates of a study against n (needs ``condgof[plot]``).
 
     One line a test, with exact 95% intervals and the level α; tests differ by colour,
     marker and dashes.
@@ -137,7 +135,7 @@ def plot_power(study: Study, ax: object = None) -> Any:
 
 
 def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
-    """Draw one column an illustration: a sample with p and r (mean and 95% band), and the criterion."""
+    """Draw one column an illustration: a sample with p and r, and the criterion."""
     columns = len(illustrations)
     figure = new_figure((max(5.0, 3.1 * columns), 5.4), shown=False)
     axes = figure.subplots(2, columns, squeeze=False, sharex="col", height_ratios=[3, 2])

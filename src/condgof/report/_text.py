@@ -1,4 +1,4 @@
-"""Text on its way out: escaped for page, picture and terminal; numbers for people; pieces of HTML."""
+"""Text on its way out: escaped for page, picture and terminal; numbers; pieces of HTML."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from condgof.result import number
 #: Characters that turn the direction of text or hide: a name must not rearrange the line
 #: that it is in.
 _HIDDEN = {
-    *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029,
-    0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
+    *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F,
+    0x2028, 0x2029, 0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
 }  # fmt: skip
 
 
 def visible(text: object) -> str:
-    """Write control characters and characters that turn the direction of text as escapes."""
+    """Write as escapes control characters, and those that turn the direction of text."""
 
     def shown(character: str) -> str:
         code = ord(character)
@@ -47,7 +47,7 @@ def script_json(value: object) -> str:
 
 
 def label(text: object) -> str:
-    """Make text safe in matplotlib: dollars are no formulas, and an underscore hides nothing."""
+    """Make text safe in matplotlib: no dollar is a formula, no underscore hides."""
     text = visible(text).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
@@ -119,7 +119,7 @@ ROW, COLUMN = 'th scope="row"', 'th scope="col"'
 
 
 def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table that scrolls sideways where it must; cells after the first are numbers."""
+    """Return a table that scrolls sideways; cells after the first are numbers."""
 
     def cells(values: Sequence[object], first: str, rest: str) -> str:
         numbers = "".join(

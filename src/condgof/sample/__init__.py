@@ -1,23 +1,77 @@
-"""What the user brought, read once: x and y as a sample, files as tables and sources, the seed."""
+"""What the user brought, read once: x and y as a sample, files as sources, the seed."""
 
-from condgof.sample._column import Column, XUnits, encode_levels
+from condgof.sample._arrays import as_days
+from condgof.sample._arrow import arrow
+from condgof.sample._column import Column, Kind, RankScores, XUnits, encode_levels
+from condgof.sample._containers import fresh, hold, refill, take_rows
+from condgof.sample._frames import CodedColumn, Frame, FrameOrigin, is_frame, is_series
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
-from condgof.sample._table import Frame, Table, arrow
+from condgof.sample._table import (
+    ANY,
+    LABELS,
+    NUMBERS,
+    TEXT,
+    Table,
+    hint,
+    list_names,
+    list_texts,
+)
 from condgof.sample._values import (
     DROP,
+    Variables,
     as_numbers,
-    fresh,
-    is_frame,
+    missing_in,
     names_of,
     read,
+    read_table,
     read_y,
-    take_rows,
 )
 
 __all__ = [
-    "DROP", "MIN_ROWS", "ArraySource", "Block", "Column", "Frame", "RngLike", "Sample", "Seed", "Source",
-    "Table", "Use", "XUnits", "arrow", "as_numbers", "check_rows", "encode_levels", "fresh", "is_frame",
-    "is_lazy", "names_of", "read", "read_groups", "read_y", "scan", "take_rows",
-]  # fmt: skip
+    "ANY",
+    "DROP",
+    "LABELS",
+    "MIN_ROWS",
+    "NUMBERS",
+    "TEXT",
+    "ArraySource",
+    "Block",
+    "CodedColumn",
+    "Column",
+    "Frame",
+    "FrameOrigin",
+    "Kind",
+    "RankScores",
+    "RngLike",
+    "Sample",
+    "Seed",
+    "Source",
+    "Table",
+    "Use",
+    "Variables",
+    "XUnits",
+    "arrow",
+    "as_days",
+    "as_numbers",
+    "check_rows",
+    "encode_levels",
+    "fresh",
+    "hint",
+    "hold",
+    "is_frame",
+    "is_lazy",
+    "is_series",
+    "list_names",
+    "list_texts",
+    "missing_in",
+    "names_of",
+    "read",
+    "read_groups",
+    "read_table",
+    "read_y",
+    "refill",
+    "scan",
+    "take_rows",
+]

@@ -20,7 +20,10 @@ RngLike: TypeAlias = int | np.integer | np.random.Generator | None
 
 
 class Use(IntEnum):
-    """What a stream of random numbers is for. Append only: the numbers are part of every result."""
+    """What a stream of random numbers is for.
+
+    Append only: the numbers are part of every result.
+    """
 
     BANDWIDTH_X = 0
     BANDWIDTH_Y = 1
@@ -41,7 +44,10 @@ class Use(IntEnum):
 
 @dataclass(frozen=True)
 class Seed:
-    """The one source of randomness of a call; its value as ``rng=`` gives the same result."""
+    """The one source of randomness of a call.
+
+    Its value as ``rng=`` gives the same result.
+    """
 
     value: int
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, count
-from typing import Any
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,133 +21,168 @@ from condgof.errors import (
     check_object,
     refuse_rows,
 )
-from condgof.sample import _values as reading
-from condgof.sample._column import Column, XUnits, encode_levels
-from condgof.sample._values import DROP, Variables, is_frame, read_table, take_rows
+from condgof.sample._arrays import as_array, missing_in_array
+from condgof.sample._column import Column, Kind, XUnits, encode_levels
+from condgof.sample._containers import take_rows
+from condgof.sample._frames import (
+    FrameOrigin,
+    column_names,
+    is_frame,
+    native_column,
+    row_labels,
+)
+from condgof.sample._values import (
+    DROP,
+    Variables,
+    as_numbers,
+    constant,
+    missing_in,
+    read,
+    read_table,
+    read_y,
+)
 
 MIN_ROWS = 3
-#: What to do about missing values of x, or y, which cannot have a level of them.
-ADVICE = {
-    "x": (
-        f"{DROP} Or pass missing='drop', which leaves them out, or missing='level', which"
-        " makes missing a level."
-    ),
-    "y": f"{DROP} Or pass missing='drop', which leaves them out.",
-}
+#: How many columns of x a message lists, where a column of groups is not one of them.
+LISTED_COLUMNS = 10
+#: What to do about missing values of x.
+MISSING_X = (
+    f"{DROP} Or pass missing='drop', which leaves them out, or missing='level', which makes"
+    " missing a level."
+)
+#: What to do about missing values of y, which cannot become a level.
+MISSING_Y = f"{DROP} Or pass missing='drop', which leaves them out."
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A checked sample of pairs (x_i, y_i)."""
 
-    #: Numbers, (n, d_x) and (n, d_y): levels by position; x is (n, 0) in unconditional
-    #: tests.
+    #: The numbers of x, (n, d_x), of levels their positions; (n, 0) in unconditional tests.
     x: FloatArray
+    #: The numbers of y, (n, d_y).
     y: FloatArray
-    #: x as the user passed it, and y in the shape of the user's, which are what a model
-    #: gets.
+    #: x as the user passed it, which is what a model gets; None in unconditional tests.
     x_given: Any
+    #: y in the shape that the user passed, (n,) or (n, d_y), which is what a model gets.
     y_given: AnyArray
     x_columns: tuple[Column, ...]
     y_columns: tuple[Column, ...]
-    #: The number of each row in the data that the user passed; None if these are all its
-    #: rows.
+    #: The number of each row in the data that the user passed, (n,); None if these are all
+    #: of their rows.
     kept: IntArray | None = None
+    #: How many rows were left out because a value is missing.
     left_out: int = 0
+    #: What was done about missing values, for the notes of a result.
     remarks: tuple[str, ...] = ()
+    #: Whose frame x (or y, if x is none) came in, and the labels of all rows there.
+    origin: FrameOrigin = field(default_factory=FrameOrigin)
 
     def __post_init__(self) -> None:
-        self.x.flags.writeable = self.y.flags.writeable = False
+        self.x.flags.writeable = False
+        self.y.flags.writeable = False
 
     @classmethod
-    def of(
+    def from_data(
         cls, x: TableLike, y: TableLike, *, to_test: bool = True, missing: str = "refuse"
     ) -> Sample:
-        """Check x, (n,) or (n, d_x), and y, (n,) or (n, d_y), and freeze them.
+        """Check x and y of the same rows, and freeze them.
 
-        With `to_test`, there must be enough rows that vary, as `ready` asks. `missing` says
-        what becomes of missing values: "refuse", "drop" the row, or make them a "level" of
-        their column of x.
+        Parameters
+        ----------
+        x : array_like or frame, (n,) or (n, d_x)
+        y : array_like or frame, (n,) or (n, d_y)
+        to_test : bool
+            Whether there must be enough rows that vary, as `ready` asks.
+        missing : {"refuse", "drop", "level"}
+            What becomes of missing values: an error, the row is left out, or they become a
+            level of their column of x.
+
+        Examples
+        --------
+        >>> from condgof.sample import Sample
+        >>> sample = Sample.from_data([1, None, 3, 4], [0.5, 1.5, 2.0, 1.0], missing="drop")
+        >>> sample.n, sample.kept.tolist()
+        (3, [0, 2, 3])
         """
-        x_table, y_table = read_table(x, "x"), reading.read_y(y)
+        x_table = read_table(x, "x")
+        y_table = read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
-        return cls._of(x_table, y_table, to_test, missing)
+        return cls._from_variables(x_table, y_table, to_test, missing)
 
     @classmethod
     def unconditional(
         cls, y: TableLike, *, to_test: bool = True, missing: str = "refuse"
     ) -> Sample:
-        """Check y of an unconditional test and freeze it; options as in `of`."""
-        y_table = reading.read_y(y)
-        return cls._of(_no_x(len(y_table.values)), y_table, to_test, missing)
+        """Check y of an unconditional test and freeze it; options as in `from_data`."""
+        y_table = read_y(y)
+        return cls._from_variables(_no_x(len(y_table.values)), y_table, to_test, missing)
 
     @classmethod
-    def _of(cls, x: Variables, y: Variables, to_test: bool, missing: str) -> Sample:
+    def _from_variables(
+        cls, x: Variables, y: Variables, to_test: bool, missing: str
+    ) -> Sample:
         check_choice(missing, "missing", ("refuse", "drop", "level"))
         n = len(y.values)
+        origin = FrameOrigin.from_data(x.given)
+        if origin.library is None:
+            origin = FrameOrigin.from_data(y.given)
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
         if missing != "refuse":
             x.check_complete()
             y.check_complete()
         if missing == "drop":
-            complete = ~np.isnan(np.column_stack((x.values, y.values))).any(axis=1)
-            lost = n - np.count_nonzero(complete)
-            if lost == n:
-                none = (
-                    f"Each of the {n} rows has a missing value, so that missing='drop'"
-                    " leaves none"
-                )
-                raise ShapeError(
-                    f"{none}. Leave out the columns with the most missing values."
-                )
-            if lost:
-                kept, were = np.flatnonzero(complete), "was" if lost == 1 else "were"
-                remarks = (
-                    f"{lost} of {n} rows {were} left out because a value is missing",
-                )
-                # Read again, so that the sample is that of a user who drops the rows first.
-                y = reading.read_y(take_rows(y.given, kept))
-                x = (
-                    _no_x(len(kept))
-                    if x.given is None
-                    else read_table(take_rows(x.given, kept), "x")
-                )
+            kept = _complete_rows(x, y)
+        if kept is not None:
+            lost = n - len(kept)
+            were = "was" if lost == 1 else "were"
+            remarks = (f"{lost} of {n} rows {were} left out because a value is missing",)
+            # Read again, so that the sample is that of a user who drops the rows first.
+            y = read_y(take_rows(y.given, kept))
+            x = _no_x(len(kept)) if x.given is None else _read_x(x.given, kept)
         x.check_categories()
         if missing == "level":
-            x, remarks = as_levels(x)
-        x.check_complete(ADVICE["x"])
-        y.check_complete(ADVICE["y"])
-        columns, left_out = (x.columns, y.columns), n - len(y.values)
+            x, remarks = missing_as_levels(x)
+        x.check_complete(MISSING_X)
+        y.check_complete(MISSING_Y)
         sample = cls(
-            x.values, y.values, x.given, y.plain(), *columns, kept, left_out, remarks
+            x=x.values,
+            y=y.values,
+            x_given=x.given,
+            y_given=y.plain(),
+            x_columns=x.columns,
+            y_columns=y.columns,
+            kept=kept,
+            left_out=n - len(y.values),
+            remarks=remarks,
+            origin=origin,
         )
         return sample.ready() if to_test else sample
 
     def ready(self, *, discrete: bool = False) -> Sample:
-        """Return the sample if it has enough rows, and x and (unless `discrete`) y vary; else raise."""
+        """Return the sample if it can be tested, else raise.
+
+        It needs enough rows, and x and (unless `discrete`) y that vary.
+        """
         if self.n < MIN_ROWS:
-            lost = (
-                f" after {self.left_out} with missing values were left out"
-                if self.left_out
-                else ""
-            )
+            lost = ""
+            if self.left_out:
+                lost = f" after {self.left_out} with missing values were left out"
             raise ShapeError(
                 f"The test needs at least {MIN_ROWS} rows, got {self.n}{lost}."
             )
-        fixed_x, fixed_y = (
-            _constant(self.x, self.x_columns),
-            _constant(self.y, self.y_columns),
-        )
-        if fixed_y and not discrete:
-            constant = f"y is constant (column {_names(fixed_y)})"
+        constant_x = _constant_columns(self.x, self.x_columns)
+        constant_y = _constant_columns(self.y, self.y_columns)
+        if constant_y and not discrete:
             raise InputError(
-                f"{constant}, and has no density to test. Pass a y that varies."
+                f"y is constant (column {_listed(constant_y)}), and has no density to test."
+                " Pass a y that varies."
             )
-        if self.d_x and len(fixed_x) == self.d_x:
-            constant = f"Every column of x is constant ({_names(fixed_x)})"
+        if self.d_x and len(constant_x) == self.d_x:
             raise InputError(
-                f"{constant}. Pass one that varies, or use ksd for an unconditional test."
+                f"Every column of x is constant ({_listed(constant_x)}). Pass one that"
+                " varies, or use ksd for an unconditional test."
             )
         return self
 
@@ -164,169 +199,232 @@ class Sample:
         return int(self.y.shape[1])
 
     def take(self, rows: IntArray) -> Sample:
-        """Return the sample of some rows; which columns are constant stays as in the whole."""
+        """Return the sample of some rows.
+
+        Which columns are said to be constant stays as in the whole.
+        """
+        numbers = np.arange(self.n) if self.kept is None else self.kept
         return replace(
             self,
             x=self.x[rows],
             y=self.y[rows],
             x_given=None if self.x_given is None else take_rows(self.x_given, rows),
             y_given=self.y_given[rows],
-            kept=(np.arange(self.n) if self.kept is None else self.kept)[rows],
+            kept=numbers[rows],
         )
 
     def with_y(self, y: AnyArray) -> Sample:
         """Return the sample with other responses, (n,) or (n, d_y), for the same x."""
         y = np.asarray(y)
-        if y.dtype.kind in "OUS":  # labels, whose numbers are the model's to say
+        if y.dtype.kind in "OUS":  # labels, whose numbers are for the model to say
             return replace(self, y_given=y.reshape(self.y_given.shape))
         values = np.array(y, dtype=np.float64).reshape(self.y.shape)
         check_finite(values, "y", "Check where it comes from.")
         return replace(self, y=values, y_given=values.reshape(self.y_given.shape).copy())
 
     def with_numbers(self, y: FloatArray) -> Sample:
-        """Return the sample with other numbers for its labels; models still get those as they are."""
+        """Return the sample with other numbers (n, d_y) for y; models get y as before."""
         return replace(self, y=np.array(y, dtype=np.float64).reshape(len(self.y), -1))
 
     def units(self, scale_x: str) -> XUnits:
-        return XUnits.of(self.x, self.x_columns, scale_x)
+        """Return the units in which kernels compare x; see `XUnits.from_rows`."""
+        return XUnits.from_rows(self.x, self.x_columns, scale_x)
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result should know about the data."""
-        fixed = tuple(column for column in self.x_columns if column.constant)
-        constant = f"left out of the kernel, because constant: {_names(fixed)}"
-        return (*self.remarks, constant) if fixed else self.remarks
+        """Return what a reader of the result should know about the data."""
+        constant_x = tuple(column for column in self.x_columns if column.constant)
+        if not constant_x:
+            return self.remarks
+        note = f"left out of the kernel, because constant: {_listed(constant_x)}"
+        return (*self.remarks, note)
 
     def labels(self, points: FloatArray) -> tuple[dict[str, float | str], ...]:
-        """Name points (m, d_x) by column, level and date, where there are levels or dates; else ()."""
-        if all(column.kind == "numbers" for column in self.x_columns):
+        """Name points of x, (m, d_x), by column; () where there are but numbers in x."""
+        if all(column.kind is Kind.NUMBERS for column in self.x_columns):
             return ()
-        return tuple(
-            {
-                column.name: (
-                    float(value) if column.kind == "numbers" else column.text(value)
-                )
-                for column, value in zip(self.x_columns, point, strict=True)
-            }
-            for point in points
-        )
+        return tuple(self._label(point) for point in points)
+
+    def _label(self, point: FloatArray) -> dict[str, float | str]:
+        label: dict[str, float | str] = {}
+        for column, value in zip(self.x_columns, point, strict=True):
+            is_number = column.kind is Kind.NUMBERS
+            label[column.name] = float(value) if is_number else column.text(value)
+        return label
 
     def locations(
         self, at: TableLike, what: str = "at", *, sets: bool = False
     ) -> FloatArray:
-        """Read points of x, (m, d_x), or (m,) when d_x = 1; with `sets` also (m, J, d_x)."""
-        advice, framed = (
-            f"Pass an array of shape (m, {self.d_x}), or a frame.",
-            is_frame(at),
-        )
-        shape = reading.as_array(at, what, advice).shape
+        """Read points of x, whose levels and dates become the numbers that x has for them.
+
+        Parameters
+        ----------
+        at : array_like or frame, (m, d_x), or (m,) when d_x = 1
+            Columns of a frame are found by name where x is a frame, too.
+        what : str
+            What messages call the points.
+        sets : bool
+            Whether sets of J points are taken as well: an array (m, J, d_x).
+
+        Returns
+        -------
+        array, (m, d_x) or (m, J, d_x)
+        """
+        advice = f"Pass an array of shape (m, {self.d_x}), or a frame."
+        shape = as_array(at, what, advice).shape
         if 0 in shape:
             raise ShapeError(
                 f"{what} holds no location, got shape {shape}. Pass at least one."
             )
-        several = sets and len(shape) == 3
-        flat = reading.as_numbers(at, what).reshape(-1, shape[2]) if several else at
-        _, values, columns = reading.read(flat, what)
-        names = [column.name for column in columns if framed and is_frame(self.x_given)]
-        if not names and len(columns) != self.d_x:
+        are_sets = sets and len(shape) == 3
+        flat = as_numbers(at, what).reshape(-1, shape[2]) if are_sets else at
+        _, values, columns = read(flat, what)
+        by_name = is_frame(at) and is_frame(self.x_given)
+        if not by_name and len(columns) != self.d_x:
             wanted = f"(m, {self.d_x})" + (f" or (m, J, {self.d_x})" if sets else "")
             raise ShapeError(f"{what} must have shape {wanted}, got {shape}.")
+        names = [column.name for column in columns]
         points = np.empty((len(values), self.d_x))
         for k, column in enumerate(self.x_columns):
-            if names and column.name not in names:
-                needed = _names(self.x_columns)
+            if by_name and column.name not in names:
                 raise InputError(
-                    f"{what} lacks the column {column.name!r} of x. It needs {needed}."
+                    f"{what} lacks the column {column.name!r} of x. It needs"
+                    f" {_listed(self.x_columns)}."
                 )
-            i = names.index(column.name) if names else k
-            days = column.dates and not framed  # of an array, dates may be numbers of days
+            i = names.index(column.name) if by_name else k
+            # In an array, dates may be numbers of days.
+            days = column.dates and not is_frame(at)
             if column.kind != columns[i].kind and not days:
-                told = f"{what} column {column.name!r} must hold {column.kind}, as in x"
                 raise InputTypeError(
-                    f"{told}. Pass a frame with the columns {_names(self.x_columns)}."
+                    f"{what} column {column.name!r} must hold {column.kind}, as in x. Pass"
+                    f" a frame with the columns {_listed(self.x_columns)}."
                 )
-            points[:, k], levels = values[:, i], columns[i].levels
-            if levels is not None:
-                points[:, k] = encode_levels(
-                    np.array(levels)[values[:, i].astype(int)], column, what
-                )
-        return points.reshape(shape) if several else points
+            if columns[i].levels is None:
+                points[:, k] = values[:, i]
+            else:
+                points[:, k] = encode_levels(columns[i].decode(values[:, i]), column, what)
+        return points.reshape(shape) if are_sets else points
 
 
 def _no_x(n: int) -> Variables:
-    return Variables("x", None, np.empty((n, 0)), ())
+    """Return the x of an unconditional test: n rows without columns."""
+    return Variables(what="x", given=None, values=np.empty((n, 0)), columns=())
 
 
-def _constant(values: FloatArray, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    return tuple(
-        c for c, part in zip(columns, values.T, strict=True) if reading.constant(part)
-    )
+def _read_x(given: Any, rows: IntArray) -> Variables:
+    """Read rows of x as the user passed it."""
+    return read_table(take_rows(given, rows), "x")
 
 
-def _names(columns: tuple[Column, ...]) -> str:
+def _complete_rows(x: Variables, y: Variables) -> IntArray | None:
+    """Return the numbers of the rows without a missing value; None if these are all."""
+    n = len(y.values)
+    missing = np.isnan(np.column_stack((x.values, y.values))).any(axis=1)
+    if missing.all():
+        raise ShapeError(
+            f"Each of the {n} rows has a missing value, so that missing='drop' leaves none."
+            " Leave out the columns with the most missing values."
+        )
+    return np.flatnonzero(~missing) if missing.any() else None
+
+
+def _constant_columns(
+    values: FloatArray, columns: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """Return the columns whose values, (n,) of (n, d), are all equal."""
+    pairs = zip(columns, values.T, strict=True)
+    return tuple(column for column, part in pairs if constant(part))
+
+
+def _listed(columns: tuple[Column, ...]) -> str:
     return ", ".join(repr(column.name) for column in columns)
 
 
 def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
-    """Raise unless x and y have equally many rows and, where both have one, the same index."""
+    """Raise unless x and y have equally many rows and, where both have one, one index."""
     if n_x != n_y:
         raise ShapeError(
             f"x has {n_x} rows and y has {n_y}. Pass one row of x for each row of y."
         )
-    if not (hasattr(x, "iloc") and hasattr(y, "iloc")) or x.index.equals(y.index):
+    labels_x = row_labels(x)
+    labels_y = row_labels(y)
+    if labels_x is None or labels_y is None or labels_x.equals(labels_y):
         return
-    row = bisect_left(
-        range(n_x), 1, key=lambda i: not x.index[: i + 1].equals(y.index[: i + 1])
+
+    def differ_up_to(row: int) -> bool:
+        return not labels_x[: row + 1].equals(labels_y[: row + 1])
+
+    row = bisect_left(range(n_x), True, key=differ_up_to)
+    (label_x,) = labels_x[[row]].tolist()
+    (label_y,) = labels_y[[row]].tolist()
+    raise InputError(
+        f"The indices of x and y differ: row {row} (counted from 0) is {label_x!r} in x and"
+        f" {label_y!r} in y. Align them first, y = y.loc[x.index], or pass y.to_numpy() if"
+        " rows match by position."
     )
-    labels = x.index[[row]].tolist() + y.index[[row]].tolist()
-    told = f"row {row} (counted from 0) is {labels[0]!r} in x and {labels[1]!r} in y"
-    advice = (
-        "Align them first, y = y.loc[x.index], or pass y.to_numpy() if rows match by"
-        " position."
-    )
-    raise InputError(f"The indices of x and y differ: {told}. {advice}")
 
 
-def as_levels(table: Variables) -> tuple[Variables, tuple[str, ...]]:
-    """Make missing a level of each column that misses values, and say so.
+class Filled(NamedTuple):
+    """x without missing values, and what was put in their place."""
 
-    Numbers and dates are put at the (lower) median of the others, with "no" and "yes"
-    beside them.
+    table: Variables
+    remarks: tuple[str, ...]
+
+
+def missing_as_levels(table: Variables) -> Filled:
+    """Make missing a level of each column of x that misses values.
+
+    Missing text becomes a level more. Missing numbers and dates are put at the (lower)
+    median of the others, and a column more, with the levels "no" and "yes", says where.
     """
-    parts, columns, notes = [table.values[:, :0]], [], []
     names = [column.name for column in table.columns]
+    parts: list[FloatArray] = []
+    columns: list[Column] = []
+    remarks: list[str] = []
     for column, values in zip(table.columns, table.values.T, strict=True):
-        lost, known = np.isnan(values), values[~np.isnan(values)]
-        told = (
-            f"missing values of {column.name!r} ({np.count_nonzero(lost)} of {len(lost)}"
-            " rows) are"
-        )
-        beside: list[Column] = []
-        if lost.any() and column.levels is not None:
-            level = _unused("missing", column.levels)
-            values = np.where(lost, len(column.levels), values)
-            # Missing has no place in an order.
-            column = replace(column, levels=(*column.levels, level), ordered=False)
-            notes.append(f"{told} a level, {level!r}")
-        elif lost.any():
-            middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0
-            values = np.where(lost, middle, values)
-            beside = [
-                Column(
-                    _unused(f"{column.name} missing", names), ("no", "yes"), not len(known)
+        missing = np.isnan(values)
+        if not missing.any():
+            parts.append(values)
+            columns.append(replace(column, constant=constant(values)))
+            continue
+        rows = f"{np.count_nonzero(missing)} of {len(missing)} rows"
+        subject = f"missing values of {column.name!r} ({rows}) are"
+        if column.levels is not None:
+            level = _unused_name("missing", column.levels)
+            filled = np.where(missing, len(column.levels), values)
+            parts.append(filled)
+            columns.append(
+                replace(
+                    column,
+                    levels=(*column.levels, level),
+                    ordered=False,  # missing has no place in an order
+                    constant=constant(filled),
                 )
-            ]
-            place = "its median" if len(known) else "0"
-            notes.append(f"{told} put at {place}, and {beside[0].name!r} says where")
-        parts += [values] + [lost * 1.0] * len(beside)
-        columns += [replace(column, constant=reading.constant(values)), *beside]
-    return replace(table, values=np.column_stack(parts), columns=tuple(columns)), tuple(
-        notes
-    )
+            )
+            remarks.append(f"{subject} a level, {level!r}")
+            continue
+        known = values[~missing]
+        middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0
+        filled = np.where(missing, middle, values)
+        indicator = Column(
+            name=_unused_name(f"{column.name} missing", names),
+            levels=("no", "yes"),
+            constant=len(known) == 0,
+        )
+        parts += [filled, missing.astype(np.float64)]
+        columns += [replace(column, constant=constant(filled)), indicator]
+        place = "its median" if len(known) else "0"
+        remarks.append(f"{subject} put at {place}, and {indicator.name!r} says where")
+    values = np.column_stack(parts) if parts else table.values
+    filled_table = replace(table, values=values, columns=tuple(columns))
+    return Filled(filled_table, tuple(remarks))
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
+def _unused_name(name: str, taken: Container[str]) -> str:
+    """Return a name, or it with the first number from 2 on that makes it a new one."""
+    if name not in taken:
+        return name
     numbered = (f"{name} {number}" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in taken)
+    return next(each for each in numbered if each not in taken)
 
 
 def read_groups(
@@ -336,13 +434,28 @@ def read_groups(
     kept: IntArray | None = None,
     what: str = "groups",
 ) -> IntArray:
-    """Number the groups of rows (n,) by first appearance, so that only which are together matters.
+    """Number the groups of rows by first appearance: only which rows are together matters.
 
-    A name is that of a column of `data`, what the user passed as x. Only rows `kept` are
-    returned.
+    Parameters
+    ----------
+    groups : array_like, (n,) or (n, 1), or str
+        The group of each row, or the name of a column of `data`.
+    data : frame, Source or anything else
+        What the user passed as x.
+    n : int
+        How many rows the user passed.
+    kept : array of int, (m,), optional
+        The rows to return, of which alone groups must be known; all by default.
+    what : str
+        What messages call the groups.
+
+    Returns
+    -------
+    array of int, (m,)
     """
     if isinstance(groups, str):
-        groups, what = _column(groups, data), f"The column {groups!r} (groups=)"
+        what = f"The column {groups!r} (groups=)"
+        groups = _column_of_groups(groups, data)
     check_object(groups, what)
     try:
         values = np.asarray(groups)
@@ -353,37 +466,39 @@ def read_groups(
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or len(values) != n:
-        wanted = f"have shape ({n},), one group for each row, got {values.shape}"
         raise ShapeError(
-            f"{what} must {wanted}. Of several kinds of groups, pass the coarsest."
+            f"{what} must have shape ({n},), one group for each row, got {values.shape}. Of"
+            " several kinds of groups, pass the coarsest."
         )
-    missing = reading.missing_in(groups).reshape(n) | reading.missing_in(values)
+    missing = missing_in(groups).reshape(n) | missing_in_array(values)
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
+        values = values[kept]
     refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
-    seen: dict[Any, int] = {}
+    numbers: dict[Any, int] = {}
     try:
-        chosen = (values if kept is None else values[kept]).tolist()
-        return np.array(
-            [seen.setdefault(value, len(seen)) for value in chosen], dtype=np.int64
-        )
+        codes = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
     except TypeError as error:
         raise InputTypeError(
             f"{what} holds values that cannot be told apart: {error}."
         ) from error
+    return np.array(codes, dtype=np.int64)
 
 
-def _column(name: str, data: Any) -> Any:
+def _column_of_groups(name: str, data: Any) -> Any:
+    """Return the column of x, a frame or a source, that `groups` names."""
     if hasattr(data, "read_column"):  # a source
         return data.read_column(name)
-    told, advice = (
-        f"groups={name!r} names a column",
-        "Pass an array with the group of each row.",
-    )
+    advice = "Pass an array with the group of each row."
     if not is_frame(data):
-        raise InputTypeError(f"{told}, and x is not a frame (nor a source). {advice}")
-    names = [str(column) for column in data.columns]
+        raise InputTypeError(
+            f"groups={name!r} names a column, and x is not a frame (nor a source). {advice}"
+        )
+    names = column_names(data)
     if names.count(name) != 1:
-        listed = ", ".join(map(repr, names[:10]))
-        raise InputError(f"{told} that is not one of x: they are {listed}. {advice}")
-    return reading.column_at(data, names.index(name))
+        listed = ", ".join(map(repr, names[:LISTED_COLUMNS]))
+        raise InputError(
+            f"groups={name!r} names a column that is not one of x: they are {listed}."
+            f" {advice}"
+        )
+    return native_column(data, names.index(name))

@@ -1,164 +1,116 @@
-"""Tables in files, or as text: which files a path stands for, and reading columns in bounded memory.
-
-Of Parquet, row groups are skipped; other formats are read from their head. pyarrow's
-dataset scanner buffers whole files (334 MB, against 26 MB here), and cannot skip to a row.
-"""
+"""Tables in files, or as text: which files a path stands for, and reading their columns."""
 
 from __future__ import annotations
 
 import difflib
 import glob
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any, NamedTuple, TypeAlias
 
 from condgof._typing import AnyArray
-from condgof.errors import InputError, InputTypeError, MissingPackageError, require
-from condgof.sample._values import as_days
+from condgof.errors import InputError, InputTypeError
+from condgof.sample._arrow import arrow, encode_text, kind_of_type, naming, values_of
+from condgof.sample._column import Kind
+from condgof.sample._formats import Csv, Feather, FileFormat, Parquet
 
-BATCH_ROWS = 1 << 16
-BUFFER_BYTES = 1 << 20
 #: How many names a message lists.
-LISTED = 10
+MAX_LISTED = 10
+#: Bytes that a number takes in memory.
+BYTES_PER_NUMBER = 8
 
 PathLike: TypeAlias = str | os.PathLike[str]
+#: The kinds that a column may hold, where it is asked for; the first is what a column
+#: without any value is taken as.
+Kinds: TypeAlias = tuple[Kind, ...]
 
-FORMATS = dict.fromkeys((".parquet", ".pq"), "Parquet") | {".csv": "CSV"}
-FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "Feather")
-#: What a column may be asked for as: the kinds that it may hold. As TEXT alone it may hold
-#: anything.
-NUMBERS, TEXT, LABELS = ("numbers",), ("text",), ("numbers", "text")
-ANY = ("numbers", "text", "dates")
+NUMBERS: Kinds = (Kind.NUMBERS,)
+#: As text alone, a column may hold anything.
+TEXT: Kinds = (Kind.TEXT,)
+LABELS: Kinds = (Kind.NUMBERS, Kind.TEXT)
+ANY: Kinds = (Kind.NUMBERS, Kind.TEXT, Kind.DATES)
+
+#: The formats by the endings of files.
+FORMATS: Mapping[str, FileFormat] = {
+    ".parquet": Parquet(),
+    ".pq": Parquet(),
+    ".csv": Csv(),
+    ".feather": Feather(),
+    ".arrow": Feather(),
+    ".ipc": Feather(),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """Named columns in memory, which need no frame library: numbers, dates, and text as objects."""
+class NumberedBatch(NamedTuple):
+    """A batch of pyarrow, and the number in its file of the batch's first row."""
 
-    #: The columns, (n,) each, without missing values; read-only from here on.
-    data: Mapping[str, AnyArray]
-    #: Whether one column is meant as (n,), as a Series is.
-    flat: bool = False
-    #: Columns of dates that had a time zone.
-    utc: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        for values in self.data.values():
-            values.flags.writeable = False
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.data)
-
-    @property
-    def name(self) -> str:
-        """The first of the names, which is that of one column."""
-        return next(iter(self.data))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self),) if self.flat else (len(self), len(self.data))
-
-    def __len__(self) -> int:
-        return len(self.data[self.name])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        values = np.column_stack(list(self.data.values())).reshape(self.shape)
-        return np.asarray(values, dtype=dtype)
-
-    def __getitem__(self, rows: Any) -> Frame:
-        return Frame(
-            {name: values[rows] for name, values in self.data.items()}, self.flat, self.utc
-        )
-
-    def get_column(self, name: str) -> AnyArray:
-        return self.data[name]
-
-    def pandas(self) -> Any:
-        """Return a frame of pandas, or itself where that is not installed."""
-        try:
-            frame = require("pandas", "frames", "A frame").DataFrame(dict(self.data))
-        except MissingPackageError:
-            return self
-        for name in self.utc:
-            frame[name] = frame[name].dt.tz_localize("UTC")
-        return frame
+    row: int
+    batch: Any
 
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
     """One file of a table; or, in its place, the text of a CSV file."""
 
+    #: What messages call it.
     label: str
+    #: The path, or the text.
     path: str | bytes = field(repr=False)
-    format: str
-    #: The columns, also those that come twice, and their types; of CSV, as the first block
-    #: looks.
+    format: FileFormat
+    #: The columns, also those that come twice.
     names: tuple[str, ...]
+    #: The types of the columns, which are pyarrow's; of CSV, as the first block looks.
     types: Mapping[str, Any]
-    #: The global number of the first row, and how many there are; see `counted`.
+    #: The number of the first row among those of all files; see `counted`.
     start: int = 0
+    #: How many rows there are; see `counted`.
     rows: int = 0
 
     @classmethod
-    def of(cls, label: str, path: str | bytes, kind: str) -> DataFile:
+    def from_path(cls, label: str, path: str | bytes, file_format: FileFormat) -> DataFile:
         """Read the names and types of the columns."""
-        with naming(label, kind):
-            schema = _schema(path, kind)
-            types = dict(zip(schema.names, schema.types, strict=True))
-            return cls(label, path, kind, tuple(schema.names), types)
+        with naming(label, file_format.name):
+            schema = file_format.schema(path)
+            names = tuple(schema.names)  # decoded here, so that it may fail here
+        return cls(
+            label=label,
+            path=path,
+            format=file_format,
+            names=names,
+            types=dict(zip(names, schema.types, strict=True)),
+        )
 
-    def counted(self, start: int, kinds: Mapping[str, str]) -> DataFile:
-        """Count the rows of a file whose first row has the global number `start`."""
-        with naming(self.label, self.format):
-            if self.format == "Parquet":
-                rows = arrow("parquet").read_metadata(self.path).num_rows
-            else:
-                rows = sum(
-                    batch.num_rows for batch in self.batches(dict(list(kinds.items())[:1]))
-                )
+    def counted(self, start: int, kinds: Mapping[str, Kind]) -> DataFile:
+        """Count the rows of a file whose first row has the number `start` among all."""
+        with naming(self.label, self.format.name):
+            rows = self.format.count_rows(self, kinds)
         return replace(self, start=start, rows=rows)
 
-    def batches(self, kinds: Mapping[str, str]) -> Iterator[Any]:
+    def batches(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """Read the columns that `kinds` names, batch by batch."""
-        return (batch for _, batch in self.read(kinds))
+        return (numbered.batch for numbered in self.read(kinds))
 
     def read(
-        self, kinds: Mapping[str, str], start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Read rows by their number in the file: yield that of the first of a batch, and the batch."""
-        readers: dict[str, Any] = {"CSV": _csv_batches, "Feather": _feather_batches}
-        with naming(self.label, self.format):
-            row, last = 0, float("inf") if stop is None else stop
-            if self.format == "Parquet":
-                groups = arrow("parquet").read_metadata(self.path)
-                sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
-                skipped = int(np.searchsorted(np.cumsum(sizes), start, side="right"))
-                row, readers["Parquet"] = (
-                    sum(sizes[:skipped]),
-                    partial(_parquet_batches, skipped),
-                )
-            for batch in readers[self.format](self, kinds):
-                skip, rows = max(start - row, 0), min(last - row, batch.num_rows)
-                if skip < rows:
-                    yield row + skip, batch.slice(skip, rows - skip)
+        self, kinds: Mapping[str, Kind], start: int = 0, stop: int | None = None
+    ) -> Iterator[NumberedBatch]:
+        """Read the rows from `start` up to, not including, `stop`, counted in the file."""
+        with naming(self.label, self.format.name):
+            row, batches = self.format.tail(start, self, kinds)
+            for batch in batches:
+                begin = max(start - row, 0)
+                end = batch.num_rows if stop is None else min(stop - row, batch.num_rows)
+                if begin < end:
+                    yield NumberedBatch(row + begin, batch.slice(begin, end - begin))
                 row += batch.num_rows
-                if row >= last:
+                if stop is not None and row >= stop:
                     return
         if stop is not None:
-            told = (
-                f"{self.label} ends after {row} rows, and had {self.rows} when it was"
-                " scanned"
-            )
             raise InputError(
-                f"{told}. Scan it again, and leave the files alone while a test runs."
+                f"{self.label} ends after {row} rows, and had {self.rows} when it was"
+                " scanned. Scan it again, and leave the files alone while a test runs."
             )
 
 
@@ -168,45 +120,31 @@ class Table:
 
     label: str
     files: tuple[DataFile, ...]
-    #: The columns that are read, and what they hold: "numbers", "text" or "dates"; see
-    #: `reading`.
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    #: The columns that are read, and what they hold: numbers, text or dates. See `reading`.
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: PathLike | Sequence[PathLike]) -> Table:
-        """Find the files that `scan` describes, and read the names and types of their columns."""
+    def from_path(cls, path: PathLike | Sequence[PathLike]) -> Table:
+        """Find the files that `scan` describes; read names and types of their columns."""
         arrow()
-        files = _expand(path)
-        kinds = []
-        for _, each in files:
-            ending = os.path.splitext(each)[1]
-            kinds.append(FORMATS.get(ending.lower(), ""))
-            if not kinds[-1]:
+        found = _expand(path)
+        formats = [_format_of(file.path) for file in found]
+        for file, file_format in zip(found, formats, strict=True):
+            if file_format.name != formats[0].name:
                 raise InputError(
-                    f"{each} has the ending {ending!r}, which is none of"
-                    f" {', '.join(FORMATS)}. Convert the file, or rename it to say its"
-                    " format."
+                    f"The files are of several formats: {found[0].path} is"
+                    f" {formats[0].name} and {file.path} is {file_format.name}. Pass files"
+                    " of one format."
                 )
-            if kinds[-1] != kinds[0]:
-                both = f"{files[0][1]} is {kinds[0]} and {each} is {kinds[-1]}"
-                raise InputError(
-                    f"The files are of several formats: {both}. Pass files of one format."
-                )
-            if each.encode(errors="ignore").decode() != each:
-                raise InputError(
-                    f"The name of the file {each} is not in UTF-8: rename the file first."
-                )
-            if not os.path.isfile(each):
-                advice = f"Pass CSV on standard input: condgof check - < {each}"
-                raise InputError(
-                    f"{each} is a pipe or a device, and tables are read twice. {advice}"
-                )
-        label = os.fspath(path) if isinstance(path, str | os.PathLike) else files[0][0]
-        return cls(label, tuple(DataFile.of(*each, kinds[0]) for each in files))
+            _check_readable(file.path)
+        label = os.fspath(path) if isinstance(path, str | os.PathLike) else found[0].label
+        files = [DataFile.from_path(file.label, file.path, formats[0]) for file in found]
+        return cls(label, tuple(files))
 
     @classmethod
-    def of_text(cls, label: str, text: bytes) -> Table:
-        return cls(label, (DataFile.of(label, text, "CSV"),))
+    def from_text(cls, label: str, text: bytes) -> Table:
+        """Read the names and types of the columns of CSV in memory."""
+        return cls(label, (DataFile.from_path(label, text, Csv()),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,58 +153,57 @@ class Table:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """None where there is text."""
+        """The paths of the files; none where the table is text."""
         return tuple(file.path for file in self.files if isinstance(file.path, str))
 
     @property
     def utc(self) -> frozenset[str]:
         """The columns of dates with a time zone, which are read in UTC."""
-        dates = [name for name, kind in self.kinds.items() if kind == "dates"]
-        return frozenset(
-            n for n in dates if any(getattr(f.types[n], "tz", None) for f in self.files)
-        )
+        dates = [name for name, kind in self.kinds.items() if kind is Kind.DATES]
+        return frozenset(name for name in dates if self._has_zone(name))
+
+    def _has_zone(self, name: str) -> bool:
+        return any(getattr(file.types[name], "tz", None) for file in self.files)
 
     @property
     def bytes(self) -> int:
-        """An estimate of the memory that the columns take that are read; of CSV, the size of files."""
-        if self.files[0].format != "Parquet":
+        """An estimate of the memory that columns take; of CSV, the size of the files."""
+        if not isinstance(self.files[0].format, Parquet):
             return sum(map(os.path.getsize, self.paths))
-        with naming(self.label, "Parquet"):
-            rows = (arrow("parquet").read_metadata(path).num_rows for path in self.paths)
-            return 8 * len(self.kinds) * int(sum(rows))
+        rows = sum(file.counted(0, self.kinds).rows for file in self.files)
+        return BYTES_PER_NUMBER * len(self.kinds) * rows
 
     def reading(self, wanted: Mapping[str, tuple[str, ...]]) -> Table:
-        """Return the table with the columns to be read, and the kinds that each may hold."""
+        """Return the table with the columns to be read.
+
+        Parameters
+        ----------
+        wanted : mapping of names of columns to kinds
+            The kinds that a column may hold, such as `NUMBERS` or `ANY`; others raise.
+        """
         kinds = {}
-        for name, may in wanted.items():
-            found = {_kind(self._type(file, name)) for file in self.files} - {"nothing"}
-            mixed = "else" if "else" in found else "text"
-            kinds[name] = mixed if len(found) > 1 else next(iter(found), may[0])
-            if may == TEXT:
-                kinds[name] = "text"
-            elif kinds[name] not in may:
-                file = next(
-                    f for f in self.files if _kind(f.types[name]) not in (*may, "nothing")
-                )
-                for _ in file.batches({name: may[0]}) if file.format == "CSV" else ():
-                    pass  # this says which value it is, and where
-                held = (
-                    "text"
-                    if kinds[name] == "text"
-                    else f"values of type {file.types[name]}"
-                )
-                advice = (
-                    "Name a column of numbers."
-                    if may == NUMBERS
-                    else "Make numbers or text of it."
-                )
-                told = (
-                    f"Column {name!r} of {file.label} holds {held}, not {' or '.join(may)}"
-                )
-                raise InputTypeError(f"{told}. {advice}")
+        for name, allowed in wanted.items():
+            kinds[name] = self._kind(name, tuple(map(Kind, allowed)))
         return replace(self, kinds=kinds)
 
+    def _kind(self, name: str, allowed: Kinds) -> Kind:
+        """Return what a column holds in all files, or raise if that is not allowed."""
+        kinds = {kind_of_type(self._type(file, name)) for file in self.files}
+        if allowed == TEXT:
+            return Kind.TEXT
+        kinds.discard(Kind.NOTHING)
+        if not kinds:
+            return allowed[0]
+        if len(kinds) == 1:
+            (kind,) = kinds
+        else:
+            kind = Kind.OTHER if Kind.OTHER in kinds else Kind.TEXT
+        if kind not in allowed:
+            raise self._wrong_kind(name, kind, allowed)
+        return kind
+
     def _type(self, file: DataFile, name: str) -> Any:
+        """Return the type of a column in a file, which must have one of that name."""
         count = file.names.count(name)
         if not count:
             unlike = "" if file is self.files[0] else f", unlike {self.files[0].label}"
@@ -279,14 +216,32 @@ class Table:
             )
         return file.types[name]
 
+    def _wrong_kind(self, name: str, kind: Kind, allowed: Kinds) -> InputTypeError:
+        """Return the error of a column that holds a kind which is not allowed."""
+        fine = (*allowed, Kind.NOTHING)
+        wrong = [file for file in self.files if kind_of_type(file.types[name]) not in fine]
+        file = wrong[0]
+        if isinstance(file.format, Csv):
+            # Reading the column raises an error that names the value and its row.
+            for _ in file.batches({name: allowed[0]}):
+                pass
+        holds = "text" if kind is Kind.TEXT else f"values of type {file.types[name]}"
+        advice = "Make numbers or text of it."
+        if allowed == NUMBERS:
+            advice = "Name a column of numbers."
+        return InputTypeError(
+            f"Column {name!r} of {file.label} holds {holds}, not {' or '.join(allowed)}."
+            f" {advice}"
+        )
+
     def batches(self) -> Iterator[dict[str, AnyArray]]:
-        """Read the columns in batches, as the files have them; see `values_of`."""
+        """Read the columns in batches, (m,) each, as `values_of` describes them."""
         for file in self.files:
             for batch in file.batches(self.kinds):
-                with naming(file.label, file.format):
+                with naming(file.label, file.format.name):
                     data = {
-                        n: values_of(batch.column(n), kind)
-                        for n, kind in self.kinds.items()
+                        name: values_of(batch.column(name), kind)
+                        for name, kind in self.kinds.items()
                     }
                 yield data
 
@@ -294,230 +249,106 @@ class Table:
         """Read a column of text through, and return what occurs in it, sorted."""
         levels: set[str | None] = set()
         for file in self.files:
-            for batch in file.batches({name: "text"}):
-                levels.update(_dictionary(batch.column(name).unique())[0])
+            for batch in file.batches({name: Kind.TEXT}):
+                levels.update(encode_text(batch.column(name).unique()).levels)
         return tuple(sorted(level for level in levels if level is not None))
 
 
-def _expand(path: object) -> list[tuple[str, str]]:
-    given = [path] if isinstance(path, str | os.PathLike) else path
-    if not isinstance(given, Sequence) or not all(
-        isinstance(p, str | os.PathLike) for p in given
+class FoundFile(NamedTuple):
+    """A file that a path stands for."""
+
+    #: The path as the user wrote it, or as the pattern was resolved.
+    label: str
+    #: The absolute path.
+    path: str
+
+
+def _expand(path: object) -> list[FoundFile]:
+    """Return the files that a path, a pattern, a folder, or a list of these stands for."""
+    entries = [path] if isinstance(path, str | os.PathLike) else path
+    if not isinstance(entries, Sequence) or not all(
+        isinstance(each, str | os.PathLike) for each in entries
     ):
         raise InputTypeError(
             f"path must be a path or a list of paths, got {type(path).__name__}."
         )
-    if not given:
+    if not entries:
         raise InputError("path is an empty list. Pass at least one file.")
-    files = []
-    for each in given:
+    files: list[FoundFile] = []
+    for each in entries:
         name = os.path.expanduser(os.fspath(each))
         # A name that exists is meant as it is, even with brackets in it.
-        matches = (
-            [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-        )
-        members = [file for match in matches for file in _files(match)]
+        exists = os.path.exists(name)
+        matches = [name] if exists else sorted(glob.glob(name, recursive=True))
+        members = [file for match in matches for file in _files_in(match)]
         if not members:
             raise InputError(
                 f"No file matches {os.fspath(each)!r}. Check the path or the pattern."
             )
-        files += [(file, os.path.abspath(file)) for file in members]
-    paths = [file for _, file in files]
-    if twice := [file for file in dict.fromkeys(paths) if paths.count(file) > 1]:
-        raise InputError(
-            f"{twice[0]} is named twice, and its rows would count twice. Name it once."
-        )
+        files += [FoundFile(file, os.path.abspath(file)) for file in members]
+    counts = Counter(file.path for file in files)
+    for file_path, times in counts.items():
+        if times > 1:
+            raise InputError(
+                f"{file_path} is named twice, and its rows would count twice. Name it once."
+            )
     return files
 
 
-def _files(path: str) -> list[str]:
-    """Return the path of a file, or the data files in a folder and its subfolders, sorted."""
+def _files_in(path: str) -> list[str]:
+    """Return a file's path itself; of a folder, the data files in it and below, sorted."""
     if not os.path.isdir(path):
         return [path]
-    inside = [file.relative_to(path) for file in Path(path).rglob("*") if not file.is_dir()]
-    # Names that start with a dot or an underscore are by custom not data, but notes of the
-    # writer.
-    hidden = (".", "_")
-    data = [
-        file for file in inside if not any(part.startswith(hidden) for part in file.parts)
-    ]
-    return sorted(
-        os.path.join(path, file) for file in data if file.suffix.lower() in FORMATS
-    )
+    files = [file.relative_to(path) for file in Path(path).rglob("*") if not file.is_dir()]
+    data = [file for file in files if file.suffix.lower() in FORMATS and not _hidden(file)]
+    return sorted(os.path.join(path, file) for file in data)
+
+
+def _hidden(file: Path) -> bool:
+    """Whether a file, or a folder that it is in, is by custom no data but notes."""
+    return any(part.startswith((".", "_")) for part in file.parts)
+
+
+def _format_of(path: str) -> FileFormat:
+    ending = os.path.splitext(path)[1]
+    try:
+        return FORMATS[ending.lower()]
+    except KeyError:
+        raise InputError(
+            f"{path} has the ending {ending!r}, which is none of {', '.join(FORMATS)}."
+            " Convert the file, or rename it to say its format."
+        ) from None
+
+
+def _check_readable(path: str) -> None:
+    """Raise if a file has a name that pyarrow cannot take, or cannot be read twice."""
+    if path.encode(errors="ignore").decode() != path:
+        raise InputError(
+            f"The name of the file {path} is not in UTF-8: rename the file first."
+        )
+    if not os.path.isfile(path):
+        raise InputError(
+            f"{path} is a pipe or a device, and tables are read twice. Pass CSV on standard"
+            f" input: condgof check - < {path}"
+        )
 
 
 def hint(name: str, names: Sequence[str]) -> str:
     """Say which columns may have been meant."""
     folded = {each.casefold(): each for each in names}
-    near = [
-        repr(folded[key])
-        for key in difflib.get_close_matches(name.casefold(), list(folded), 3)
-    ]
-    return (
-        f"Did you mean {' or '.join(near)}?" if near else f"Its columns are {few(names)}."
-    )
+    close = difflib.get_close_matches(name.casefold(), list(folded), 3)
+    if not close:
+        return f"Its columns are {list_names(names)}."
+    meant = [repr(folded[key]) for key in close]
+    return f"Did you mean {' or '.join(meant)}?"
 
 
-def few(names: Sequence[str]) -> str:
-    return some([repr(name) for name in names])
+def list_names(names: Sequence[str]) -> str:
+    """List the first names, in quotes, and say how many more there are."""
+    return list_texts([repr(name) for name in names])
 
 
-def some(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
-    return ", ".join(texts[:LISTED]) + more
-
-
-def arrow(part: str = "") -> Any:
-    return require(f"pyarrow.{part}" if part else "pyarrow", "arrow", "Reading files")
-
-
-@contextmanager
-def naming(label: str, kind: str) -> Iterator[None]:
-    """Turn pyarrow's errors into one line that names the file."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InputError(f"{label} is not text in UTF-8: convert it first.") from error
-    except (arrow().ArrowException, OSError, EOFError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        empty = "is empty. A table with the columns of x and y is needed."
-        told = empty if "mpty CSV" in reason else f"cannot be read as {kind}: {reason}"
-        raise InputError(f"{label} {told}") from error
-
-
-def _schema(source: str | bytes, kind: str) -> Any:
-    if kind == "Parquet":
-        return arrow("parquet").read_schema(source)
-    if kind == "Feather":
-        with arrow("ipc").open_file(source) as reader:
-            return reader.schema
-    with _opened(source) as file:
-        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-            raise InputError("The table is text in UTF-16: convert it to UTF-8 first.")
-        file.seek(0)
-        parse = arrow("csv").ParseOptions(newlines_in_values=True)
-        with arrow("csv").open_csv(file, parse_options=parse) as reader:
-            return reader.schema
-
-
-def _opened(source: str | bytes) -> Any:
-    return (
-        arrow().OSFile(source) if isinstance(source, str) else arrow().BufferReader(source)
-    )
-
-
-def _kind(of_type: Any) -> str:
-    types = arrow().types
-    if types.is_dictionary(of_type):
-        return "text" if _kind(of_type.value_type) == "text" else "else"
-    kinds = {
-        "numbers": (
-            types.is_integer,
-            types.is_floating,
-            types.is_decimal,
-            types.is_boolean,
-        ),
-        "text": (types.is_string, types.is_large_string, types.is_string_view),
-        "dates": (types.is_date, types.is_timestamp),
-        "nothing": (types.is_null,),
-    }
-    return next(
-        (name for name, tests in kinds.items() if any(t(of_type) for t in tests)), "else"
-    )
-
-
-def values_of(column: Any, kind: str) -> AnyArray:
-    """Return a column of a batch: doubles with NaN, text as objects with None, dates with NaT."""
-    if kind == "text":
-        levels, codes = _dictionary(column)
-        known: AnyArray = np.array([*levels, None], dtype=object)
-        return known[codes]
-    pa = arrow()
-    # Unsafe only in that integers above 2**53 are rounded, as they are in NumPy.
-    cast = column.cast(
-        pa.float64() if kind == "numbers" else pa.timestamp("us"), safe=False
-    )
-    return np.asarray(cast.to_numpy(zero_copy_only=False))
-
-
-def _dictionary(column: Any) -> tuple[list[str | None], AnyArray]:
-    """Return the levels of a column, as text, and the number of each row among them, -1 for null."""
-    pa = arrow()
-    if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string()).dictionary_encode()
-    codes = column.indices.cast(pa.int64()).fill_null(-1)
-    return column.dictionary.cast(pa.string()).to_pylist(), np.asarray(codes)
-
-
-def numbers_of(column: object, kind: str, levels: Sequence[str] | None) -> AnyArray:
-    """Return a column of a batch as numbers, NaN where it is null: days, positions among levels."""
-    if not levels:
-        values = values_of(column, kind)
-        return np.asarray(as_days(values)) if kind == "dates" else values
-    known, codes = _dictionary(column)
-    places = {level: float(i) for i, level in enumerate(levels)}
-    return np.array([*(places.get(str(level), np.nan) for level in known), np.nan])[codes]
-
-
-def _parquet_batches(skipped: int, file: DataFile, names: Iterable[str]) -> Iterator[Any]:
-    # Without a buffer of its own size, pyarrow reads whole column chunks.
-    options: dict[str, Any] = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}
-    with arrow("parquet").ParquetFile(file.path, **options) as reader:
-        groups = range(skipped, reader.num_row_groups)
-        yield from reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(names))
-
-
-def _feather_batches(file: DataFile, names: Iterable[str]) -> Iterator[Any]:
-    pa, ipc = arrow(), arrow("ipc")
-    options = ipc.IpcReadOptions(included_fields=[file.names.index(name) for name in names])
-    with ipc.open_file(pa.OSFile(file.path), options=options) as reader:
-        yield from map(reader.get_batch, range(reader.num_record_batches))
-
-
-def _csv_batches(file: DataFile, kinds: Mapping[str, str]) -> Iterator[Any]:
-    pa, csv = arrow(), arrow("csv")
-
-    def of_kind(name: str, kind: str) -> Any:
-        """Say types, do not guess: integers in the first block would make a later 1.5 an error."""
-        held = file.types[name]
-        if kind == "text":
-            return pa.string()
-        if kind == "numbers":
-            return held if pa.types.is_boolean(held) else pa.float64()
-        return held if getattr(held, "tz", None) else pa.timestamp("us")
-
-    options = {
-        "parse_options": csv.ParseOptions(newlines_in_values=True),
-        "convert_options": csv.ConvertOptions(
-            column_types={name: of_kind(name, kind) for name, kind in kinds.items()},
-            include_columns=list(kinds),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,  # "NA" in quotes is a name
-        ),
-    }
-    with _opened(file.path) as handle:
-        try:
-            with csv.open_csv(handle, **options) as reader:
-                yield from reader
-        except pa.ArrowInvalid as error:
-            told = re.search(r"column #(\d+):.*invalid value '(.*)'", str(error), re.DOTALL)
-            if told is None or int(told[1]) >= len(file.names):
-                raise
-            raise _not_numbers(file, file.names[int(told[1])], told[2], kinds) from error
-
-
-def _not_numbers(
-    file: DataFile, name: str, value: str, kinds: Mapping[str, str]
-) -> InputTypeError:
-    """Return the error of a column of CSV in which something is neither a number nor a date."""
-    row = 0
-    for batch in file.batches({name: "text"}):
-        at = arrow("compute").index(batch.column(name), value).as_py()
-        row += batch.num_rows if at < 0 else at
-        if at >= 0:
-            break
-    holds = (
-        f"holds {value!r}, which is not a {kinds[name][:-1]}, in row {row} (counted from 0)"
-    )
-    advice = "Correct it, or name another column; of x, --categorical takes it as text."
-    return InputTypeError(f"Column {name!r} of {file.label} {holds}. {advice}")
+def list_texts(texts: Sequence[str]) -> str:
+    """List the first texts, and say how many more there are."""
+    more = f" and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
+    return ", ".join(texts[:MAX_LISTED]) + more

@@ -1,8 +1,6 @@
 """Features F of x in named blocks: k(x, x') ≈ F(x)·F(x'), or functions for themselves.
 
-A kernel is seen through landmark rows S, k ≈ k(·, S) k(S, S)⁻¹ k(S, ·), chosen by randomly
-pivoted Cholesky: each block of pivots is drawn with probability proportional to what is
-left of the diagonal (Chen, Epperly, Tropp and Webber).
+A kernel is seen through landmark rows v (`condgof.kernels.choose_landmarks`).
 """
 
 from __future__ import annotations
@@ -16,117 +14,64 @@ import numpy as np
 from scipy.special import ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
-from condgof.kernels import CovariateKernel, Gaussian, sqdist
+from condgof.kernels import (
+    CovariateKernel,
+    FiniteLocations,
+    Gaussian,
+    choose_landmarks,
+    sqdist,
+    whitening,
+)
 from condgof.sample import XUnits
 
-#: Pivots that are drawn together.
-BLOCK = 24
-#: A pivot below this share of its own diagonal entry is numerically a copy of others.
-SMALLEST_PIVOT = 1e-10
-#: Directions below this share of the largest are left out in single precision: W multiplies
-#: rounding.
-SINGLE = 1e-6
-#: A function of one normal score is looked up on a grid of ± this, in so many steps.
-END, STEPS = 4.5, 1024
-#: The bandwidth on a single column, in normal scores, and the largest number of its
-#: features; more columns than so many have a line and a parabola each, and no more.
-COLUMN_BANDWIDTH, COLUMN_RANK, MOST_RICH = 0.5, 8, 64
-#: Waves on a single column, in half periods over all ranks: long and short ones.
+#: A function of one normal score is looked up on a grid of ± this,
+GRID_END = 4.5
+#: in this many steps.
+GRID_STEPS = 1024
+#: The bandwidth of the kernel on a single column, in normal scores,
+COLUMN_BANDWIDTH = 0.5
+#: and the number of its eigen-features.
+COLUMN_RANK = 8
+#: Where there are more columns than this, each has a line and a parabola, and no more.
+MOST_RICH_COLUMNS = 64
+#: Long and short waves on a single column, in half periods over all ranks.
 WAVES = ((3, 4), (5, 6, 7, 8))
 
 
-def choose_pivots(
-    kernel: Callable[[FloatArray, FloatArray], FloatArray],
-    points: FloatArray,
-    rng: np.random.Generator,
-    *,
-    tolerance: float,
-    cap: int,
-    weight: FloatArray | None = None,
-) -> tuple[IntArray, float]:
-    """Choose rows until a share `tolerance` of the (weighted) trace is left; also return that share."""
-    n, cap = len(points), min(cap, len(points))
-    left, chosen = np.ones(n), np.empty(0, dtype=np.int64)
-    weight = np.ones(n) if weight is None else weight / weight.max()
-    total, features = float(weight.sum()), np.empty((n, cap))
-    while len(chosen) < cap and float(weight @ left) > tolerance * total:
-        k, open_ = len(chosen), np.where(left > SMALLEST_PIVOT, weight * left, 0.0)
-        size = min(BLOCK, cap - k, int(np.count_nonzero(open_)))
-        if not size:
-            break
-        drawn = rng.choice(n, size, replace=False, p=open_ / open_.sum())
-        new = kernel(points, points[drawn]) - features[:, :k] @ features[drawn, :k].T
-        kept, factor = _small_cholesky(new[drawn])
-        columns = slice(k, k + len(kept))
-        features[:, columns] = np.linalg.solve(factor, new[:, kept].T).T
-        chosen = np.concatenate([chosen, drawn[kept]])
-        left = np.maximum(left - np.square(features[:, columns]).sum(axis=1), 0.0)
-        left[chosen] = 0.0
-    return chosen, float(weight @ left) / total if total else 0.0
-
-
-def _small_cholesky(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Factor a small positive semi-definite matrix, largest pivot first, leaving out near copies."""
-    left, size = np.diag(matrix).copy(), len(matrix)
-    floor, factor = 1e-3 * float(left.max()), np.zeros((size, size))
-    kept: list[int] = []
-    for k in range(size):
-        pivot = int(np.argmax(left))
-        if kept and left[pivot] <= floor:
-            break
-        kept.append(pivot)
-        column = matrix[:, pivot] - factor[:, :k] @ factor[pivot, :k]
-        factor[:, k] = column / np.sqrt(max(left[pivot], SMALLEST_PIVOT))
-        left = left - factor[:, k] ** 2
-        left[kept] = -np.inf
-    order = np.array(kept, dtype=np.int64)
-    return order, np.tril(factor[order][:, : len(order)])
-
-
-def whitening(
-    matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False
-) -> AnyArray:
-    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, leaving out directions below a share of the largest."""
-    values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    kept = values > (max(smallest, SINGLE) if single else smallest) * values[-1]
-    white: FloatArray = axes[:, kept] / np.sqrt(values[kept])
-    return np.ascontiguousarray(white[:, ::-1], dtype=np.float32 if single else np.float64)
-
-
 @dataclass(frozen=True, eq=False)
-class Maker:
-    """Makes columns from rows x (n, d_x), in blocks of one family."""
+class FeatureMap:
+    """Makes columns of F from rows x (n, d_x), in blocks of one family."""
 
     family: str
-    columns: Callable[[FloatArray], AnyArray]
-    #: What a result says of each block, and how many features it has.
-    labels: tuple[Any, ...]
-    sizes: tuple[int, ...]
-    #: What the raw columns of each block are multiplied by, (·, size); without, they are
-    #: the features.
+    raw_columns: Callable[[FloatArray], AnyArray]  #: x (n, d_x) → raw columns (n, ·).
+    labels: tuple[Any, ...]  #: What a result says of each block,
+    sizes: tuple[int, ...]  #: and how many features it has.
+    #: What the raw columns of each block are multiplied by, (·, size); without, the raw
+    #: columns are the features.
     whites: tuple[AnyArray, ...] = ()
-    #: What is taken off the columns, which are then in single precision.
+    #: What is subtracted from raw columns, which are then in single precision.
     centre: SingleArray | None = None
-    residual: float = (
-        0.0  #: Share of the trace of the (narrowest) kernel that landmarks leave.
-    )
+    #: Share of the trace of the (narrowest) kernel that landmarks leave.
+    residual: float = 0.0
 
     @classmethod
-    def single(
-        cls, family: str, columns: Callable[[FloatArray], AnyArray], labels: Any
-    ) -> Maker:
+    def one_each(
+        cls, family: str, raw_columns: Callable[[FloatArray], AnyArray], labels: Any
+    ) -> FeatureMap:
+        """Return a map whose blocks have one column each."""
         labels = tuple(labels)
-        return cls(family, columns, labels, (1,) * len(labels))
+        return cls(family, raw_columns, labels=labels, sizes=(1,) * len(labels))
 
     def raw(self, x: FloatArray) -> AnyArray:
-        made = self.columns(x)
+        """Return the raw columns of rows, centred, (n, ·)."""
+        columns = self.raw_columns(x)
         if self.centre is None:
-            return made
-        return np.subtract(made, self.centre, out=made).astype(np.float32, copy=False)
+            return columns
+        return np.subtract(columns, self.centre, out=columns).astype(np.float32, copy=False)
 
-    def centred(self, x: FloatArray) -> Maker:
-        """Take the means over rows x (n, d_x) off."""
-        means = self.columns(x).mean(axis=0, dtype=np.float64)
+    def centred(self, x: FloatArray) -> FeatureMap:
+        """Subtract the means over rows x (n, d_x)."""
+        means = self.raw_columns(x).mean(axis=0, dtype=np.float64)
         return replace(self, centre=means.astype(np.float32))
 
 
@@ -138,64 +83,99 @@ class FeatureBlock(NamedTuple):
     columns: slice
 
 
+class FeaturePart(NamedTuple):
+    """Which raw columns become which features."""
+
+    raw: slice
+    features: slice
+    white: AnyArray | None  #: What raw columns are multiplied by; None: nothing.
+
+
 @dataclass(frozen=True, eq=False)
 class Features:
     """Functions of x, side by side."""
 
-    makers: tuple[Maker, ...]
+    maps: tuple[FeatureMap, ...]
 
     @cached_property
     def blocks(self) -> tuple[FeatureBlock, ...]:
         """Which columns belong together, in order and without gaps."""
-        blocks, start = [], 0
-        for maker in self.makers:
-            for size, label in zip(maker.sizes, maker.labels, strict=True):
-                blocks.append(FeatureBlock(maker.family, label, slice(start, start + size)))
+        blocks = []
+        start = 0
+        for feature_map in self.maps:
+            for size, label in zip(feature_map.sizes, feature_map.labels, strict=True):
+                columns = slice(start, start + size)
+                blocks.append(FeatureBlock(feature_map.family, label, columns))
                 start += size
         return tuple(blocks)
 
     @cached_property
-    def parts(self) -> tuple[tuple[slice, slice, AnyArray | None], ...]:
+    def parts(self) -> tuple[FeaturePart, ...]:
         """Which raw columns become which features, and what they are multiplied by."""
-        parts: list[tuple[slice, slice, AnyArray | None]] = []
-        raw = made = 0
-        for maker in self.makers:
-            for white in maker.whites or (None,):
-                rows, columns = (sum(maker.sizes),) * 2 if white is None else white.shape
-                parts.append((slice(raw, raw + rows), slice(made, made + columns), white))
-                raw, made = raw + rows, made + columns
+        parts = []
+        raw = 0
+        features = 0
+        for feature_map in self.maps:
+            for white in feature_map.whites or (None,):
+                if white is None:
+                    raw_count = feature_count = sum(feature_map.sizes)
+                else:
+                    raw_count, feature_count = white.shape
+                parts.append(
+                    FeaturePart(
+                        raw=slice(raw, raw + raw_count),
+                        features=slice(features, features + feature_count),
+                        white=white,
+                    )
+                )
+                raw += raw_count
+                features += feature_count
         return tuple(parts)
 
     @property
     def width(self) -> int:
+        """The number of features, R."""
         return int(self.blocks[-1].columns.stop)
 
     def raw(self, x: FloatArray) -> AnyArray:
-        made = [maker.raw(x) for maker in self.makers]
-        return made[0] if len(made) == 1 else np.concatenate(made, axis=1)
+        """Return the raw columns of all maps, side by side, (n, ·)."""
+        each = [feature_map.raw(x) for feature_map in self.maps]
+        return each[0] if len(each) == 1 else np.concatenate(each, axis=1)
 
-    def turn(self, raw: AnyArray) -> AnyArray:
-        """Turn raw columns (n, ·) into features (n, R); linear, so that sums may be turned too."""
-        if not any(maker.whites for maker in self.makers):
+    def from_raw(self, raw: AnyArray) -> AnyArray:
+        """Turn raw columns (n, ·), or sums of them, into features (n, R): linear."""
+        if not any(feature_map.whites for feature_map in self.maps):
             return raw
-        made = [
-            raw[:, some] if white is None else raw[:, some] @ white
-            for some, _, white in self.parts
-        ]
-        return np.concatenate(made, axis=1)
+        columns = []
+        for part in self.parts:
+            some = raw[:, part.raw]
+            columns.append(some if part.white is None else some @ part.white)
+        return np.concatenate(columns, axis=1)
 
-    def of(self, x: FloatArray) -> AnyArray:
-        return self.turn(self.raw(x))
+    def evaluate(self, x: FloatArray) -> AnyArray:
+        """Return F (n, R) of rows x (n, d_x)."""
+        return self.from_raw(self.raw(x))
 
     def family(self, *names: str) -> slice:
-        """Return the blocks of some families, which must follow each other, as a slice of all blocks."""
-        which = [i for i, block in enumerate(self.blocks) if block.family in names]
-        return slice(which[0], which[-1] + 1) if which else slice(0, 0)
+        """Return the blocks of some families, which follow each other, as one slice."""
+        numbers = [i for i, block in enumerate(self.blocks) if block.family in names]
+        return slice(numbers[0], numbers[-1] + 1) if numbers else slice(0, 0)
 
 
-def ones() -> Maker:
-    return Maker.single(
+def constant() -> FeatureMap:
+    """Return the function 1."""
+    return FeatureMap.one_each(
         "constant", lambda x: np.ones((len(x), 1), dtype=np.float32), [None]
+    )
+
+
+def finite_locations(locations: FiniteLocations) -> FeatureMap:
+    """Return k(x, v_j) at the locations of FSCD, as one block."""
+    return FeatureMap(
+        family="x",
+        raw_columns=locations.features,
+        labels=(0,),
+        sizes=(len(locations.locations),),
     )
 
 
@@ -207,18 +187,25 @@ def nystrom(
     precision: float,
     cap: int,
     single: bool = False,
-) -> Maker:
+) -> FeatureMap:
     """See a kernel on x through landmarks v among rows x (n, d_x): F = k(x, v) W."""
     if not kernel.factors:
-        return ones()
-    chosen, left = choose_pivots(kernel, x, rng, tolerance=precision, cap=cap)
-    points = x[chosen]
+        return constant()
+    chosen = choose_landmarks(kernel, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen.rows]
     white = whitening(kernel(points, points), single=single)
 
-    def compared(rows: FloatArray) -> AnyArray:
+    def compare(rows: FloatArray) -> AnyArray:
         return kernel(rows, points).astype(white.dtype, copy=False)
 
-    return Maker("x", compared, (1.0,), (white.shape[1],), (white,), residual=left)
+    return FeatureMap(
+        family="x",
+        raw_columns=compare,
+        labels=(1.0,),
+        sizes=(white.shape[1],),
+        whites=(white,),
+        residual=chosen.residual,
+    )
 
 
 def scales(
@@ -229,11 +216,11 @@ def scales(
     *,
     precision: float,
     cap: int,
-) -> Maker:
-    """See a kernel at multiples of its Gaussian bandwidths through one set of landmarks, in singles.
+) -> FeatureMap:
+    """See a kernel at multiples of its Gaussian bandwidths through one set of landmarks.
 
-    They are chosen among rows x (n, d_x) for the narrowest, and the features are centred on
-    these.
+    They are chosen among rows x (n, d_x) for the narrowest bandwidth, and the features, in
+    single precision, are centred on these rows.
     """
     if not any(type(factor.kernel) is Gaussian for factor in kernel.factors):
         multiples = (1.0,)
@@ -242,31 +229,39 @@ def scales(
     def compare(a: FloatArray, b: FloatArray) -> FloatArray:
         return _at_multiples(kernel, (narrow,), b, a).astype(np.float64)
 
-    chosen, left = choose_pivots(compare, x, rng, tolerance=precision, cap=cap)
-    points = x[chosen]
-    own = np.split(_at_multiples(kernel, multiples, points, points), len(multiples), axis=1)
-    whites = tuple(whitening(k.astype(np.float64), single=True) for k in own)
-    columns, sizes = (
-        partial(_at_multiples, kernel, multiples, points),
-        [w.shape[1] for w in whites],
+    chosen = choose_landmarks(compare, x, rng, tolerance=precision, cap=cap)
+    points = x[chosen.rows]
+    side_by_side = _at_multiples(kernel, multiples, points, points)
+    each = np.split(side_by_side, len(multiples), axis=1)
+    whites = tuple(whitening(k.astype(np.float64), single=True) for k in each)
+    made = FeatureMap(
+        family="x",
+        raw_columns=partial(_at_multiples, kernel, multiples, points),
+        labels=tuple(multiples),
+        sizes=tuple(white.shape[1] for white in whites),
+        whites=whites,
+        residual=chosen.residual,
     )
-    return Maker(
-        "x", columns, tuple(multiples), tuple(sizes), whites, residual=left
-    ).centred(x)
+    return made.centred(x)
 
 
-def single_locations(kernel: CovariateKernel, multiple: float, points: FloatArray) -> Maker:
-    """Take k(x, v_j), at a multiple of its Gaussian bandwidths, for itself at each of some points."""
+def single_locations(
+    kernel: CovariateKernel, multiple: float, points: FloatArray
+) -> FeatureMap:
+    """Return features k(x, v_j) of single points, at a multiple of the bandwidths."""
     columns = partial(_at_multiples, kernel, (multiple,), points)
-    return Maker.single("locations", columns, range(len(points)))
+    return FeatureMap.one_each("locations", columns, range(len(points)))
 
 
 def _at_multiples(
-    kernel: CovariateKernel, multiples: Sequence[float], points: FloatArray, x: FloatArray
+    kernel: CovariateKernel,
+    multiples: Sequence[float],
+    points: FloatArray,
+    x: FloatArray,
 ) -> SingleArray:
-    """Return k(x, v) at each multiple, side by side."""
+    """Return k(x, v) at each multiple of the bandwidth, side by side, (n, multiples·v)."""
     exponent = np.zeros((len(x), len(points)), dtype=np.float32)
-    rest: SingleArray | None = None
+    others: SingleArray | None = None
     for factor in kernel.factors:
         columns = factor.indices()
         if type(factor.kernel) is Gaussian:
@@ -274,32 +269,45 @@ def _at_multiples(
             exponent -= 0.5 * near.astype(np.float32)
         else:
             other = factor(x, points).astype(np.float32)
-            rest = other if rest is None else rest * other
+            others = other if others is None else others * other
     each = [np.exp(exponent * np.float32(multiple**-2)) for multiple in multiples]
-    return np.concatenate(each if rest is None else [k * rest for k in each], axis=1)
+    if others is not None:
+        each = [gaussian * others for gaussian in each]
+    return np.concatenate(each, axis=1)
 
 
-def marginals(columns: list[int], x: FloatArray) -> Maker:
-    """Take smooth functions of single columns, which are normal scores, centred on rows x (n, d_x)."""
-    sizes = _smooth()[1][: 2 if len(columns) > MOST_RICH else None]
+def marginals(columns: list[int], x: FloatArray) -> FeatureMap:
+    """Take smooth functions of single columns, which are normal scores, centred on x."""
+    smooth = _smooth_functions()
+    sizes = smooth.sizes[:2] if len(columns) > MOST_RICH_COLUMNS else smooth.sizes
+    table = smooth.table[:, : sum(sizes)]
     labels = tuple(column for column in columns for _ in sizes)
 
-    def looked_up(rows: FloatArray) -> SingleArray:
-        step = (np.clip(rows[:, columns], -END, END) + END) * (STEPS / (2.0 * END))
-        table = _smooth()[0][:, : sum(sizes)]
+    def look_up(rows: FloatArray) -> SingleArray:
+        clipped = np.clip(rows[:, columns], -GRID_END, GRID_END)
+        step = (clipped + GRID_END) * (GRID_STEPS / (2.0 * GRID_END))
         return table[np.rint(step).astype(np.int32)].reshape(len(rows), -1)
 
-    return Maker("columns", looked_up, labels, sizes * len(columns)).centred(x)
+    made = FeatureMap(
+        family="columns", raw_columns=look_up, labels=labels, sizes=sizes * len(columns)
+    )
+    return made.centred(x)
+
+
+class _SmoothFunctions(NamedTuple):
+    table: SingleArray  #: The functions on the grid, (GRID_STEPS + 1, ·).
+    sizes: tuple[int, ...]  #: How many columns of the table belong to each block.
 
 
 @cache
-def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
-    """Return functions of one normal score on a grid, and the sizes of their blocks.
+def _smooth_functions() -> _SmoothFunctions:
+    """Return functions of one normal score on a grid.
 
     A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and waves
     over the ranks.
     """
-    grid, nodes = np.linspace(-END, END, STEPS + 1), np.linspace(-END, END, 181)
+    grid = np.linspace(-GRID_END, GRID_END, GRID_STEPS + 1)
+    nodes = np.linspace(-GRID_END, GRID_END, 181)  # of the quadrature of the eigen-problem
     root = np.exp(-0.25 * nodes**2)
     root /= np.linalg.norm(root)
 
@@ -311,34 +319,40 @@ def _smooth() -> tuple[SingleArray, tuple[int, ...]]:
     smooth = k(grid, nodes) @ scaled[:, -COLUMN_RANK:]
     waves = np.cos(np.pi * np.multiply.outer(ndtr(grid), np.concatenate(WAVES)))
     table = np.column_stack([grid, grid**2, smooth, waves]).astype(np.float32)
-    return table, (1, 1, COLUMN_RANK, *map(len, WAVES))
+    return _SmoothFunctions(table=table, sizes=(1, 1, COLUMN_RANK, *map(len, WAVES)))
 
 
-def levels(columns: IntArray, values: FloatArray, shares: FloatArray) -> Maker:
-    """Take centred indicators of levels (L,) of some columns, which shares (L,) of the rows have."""
+def categories(columns: IntArray, values: FloatArray, shares: FloatArray) -> FeatureMap:
+    """Take centred indicators of categories (L,) of columns (L,).
+
+    `shares` (L,) are those of the rows that have each category.
+    """
     labels = zip(map(int, columns), map(float, values), strict=True)
-    made = Maker.single(
+    indicators = FeatureMap.one_each(
         "categories", lambda x: (x[:, columns] == values).astype(np.float32), labels
     )
-    return replace(made, centre=shares.astype(np.float32))
+    return replace(indicators, centre=shares.astype(np.float32))
 
 
-def pairs(columns: Sequence[int], x: FloatArray, most: int) -> Maker:
-    """Take products of two columns of normal scores, centred on rows x, of at most so many pairs."""
+def pairs(columns: Sequence[int], x: FloatArray, most: int) -> FeatureMap:
+    """Return products of normal scores of pairs of columns, of at most `most` pairs."""
     index = np.asarray(columns, dtype=np.int64)
     first, second = (index[side] for side in np.triu_indices(len(index), 1))
-    some = np.unique(np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64))
-    first, second = first[some], second[some]
+    evenly = np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64)
+    some = np.unique(evenly)
+    first = first[some]
+    second = second[some]
     labels = zip(map(int, first), map(int, second), strict=True)
-    return Maker.single(
+    products = FeatureMap.one_each(
         "pairs", lambda rows: rows[:, first] * rows[:, second], labels
-    ).centred(x)
+    )
+    return products.centred(x)
 
 
-def ranked(maker: Maker, units: XUnits | None) -> Maker:
-    """Return a maker for x in other units than it takes."""
-    return (
-        maker
-        if units is None
-        else replace(maker, columns=lambda x: maker.columns(units.apply(x)))
+def in_units(feature_map: FeatureMap, units: XUnits | None) -> FeatureMap:
+    """Return a map for x in other units than it takes."""
+    if units is None:
+        return feature_map
+    return replace(
+        feature_map, raw_columns=lambda x: feature_map.raw_columns(units.apply(x))
     )

@@ -1,21 +1,21 @@
-"""The Stein matrix H_ij = k(x_i, x_j) h_p(i, j) of a sample, never built: swept tile by tile.
+"""The Stein matrix H_ij = k(x_i, x_j) h_p(i, j) of a sample, computed tile by tile.
 
-Paper, Proposition 2, for l(y, y') = φ(t), t = ‖y − y'‖²/σ², with d = y − y' and the scores
-s, s':
+Paper, Proposition 2, for l(y, y') = φ(t), t = ‖y − y'‖²/σ², with d = y − y' and the Stein
+scores s, s':
 
     h = φ·s·s' + (2φ'/σ²)·((s' − s)·d − d_y) − (4/σ²)·t·φ''
 
-For a Gaussian l this is φ times the product of two thin matrices, and a Gaussian k joins φ
-in one exponential. A sweep visits only the upper half, for the statistic and every draw
-together; tiles and strips of them are added up in order, so that the number of threads does
-not matter.
+The matrix is never stored. For a Gaussian l, h is φ times the product of two thin matrices,
+and a Gaussian k joins φ in one exponential. A sweep visits only the upper half of the
+matrix, once for the statistic and every draw together. Tiles are added up in order, so that
+the number of threads does not change the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,44 +29,66 @@ from condgof.kernels import (
     Gram,
     OnColumns,
     Radial,
+    direct_sqdist,
+    product_is_exact,
 )
-from condgof.kernels._kernel import direct_sqdist, product_is_exact
 
 RowIndex: TypeAlias = slice | IntArray
-#: Thin matrices (n, ·) whose products are sums over pairs of rows.
-Sides: TypeAlias = tuple[FloatArray, FloatArray]
+#: Bytes that a sweep may use unless the user says otherwise.
 DEFAULT_MEMORY = 512 * 2**20
-MAX_TILE, MIN_TILE = 256, 32
-#: In single precision so many rows are added up at a time, and these in double.
-SHORT = 128
+#: Most rows of a tile; 256 × 256 doubles are 512 KiB.
+MAX_TILE = 256
+#: Fewest rows of a tile, whatever the memory.
+MIN_TILE = 32
+#: Rows that are added up in single precision before the sum goes on in double precision.
+SINGLE_PRECISION_ROWS = 128
+
+
+class Factors(NamedTuple):
+    """Thin matrices whose product left @ right.T is a function of pairs of rows."""
+
+    left: FloatArray  #: (n, q).
+    right: FloatArray  #: (n, q).
+
+    @classmethod
+    def from_terms(cls, left: FloatArray, right: FloatArray, added: FloatArray) -> Factors:
+        """Return factors of left_i·right_j + added_i + added_j, from (n, q) and (n,)."""
+        ones = np.ones(len(added))
+        stacked = np.column_stack([right, ones, added])
+        # By columns, as the order of the operands in memory decides how BLAS rounds.
+        return cls(np.column_stack([left, added, ones]), np.asfortranarray(stacked))
+
+    def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
+        """Return some rows and columns of the product."""
+        return self.left[rows] @ self.right[columns].T
 
 
 @dataclass(frozen=True, eq=False)
 class SteinOperator:
-    """The Stein matrix of a sample as a lazy operator: symmetric and positive semi-definite."""
+    """The Stein matrix of a sample: symmetric, positive semi-definite, by blocks."""
 
     kernel_y: Radial
-    #: Covariates, (n, d_x); responses, centred, and scores, both in bandwidths of y, (n,
-    #: d_y).
+    #: Covariates, (n, d_x).
     x: FloatArray
+    #: Responses less their median, in bandwidths of the kernel on y, (n, d_y).
     y: FloatArray
+    #: Stein scores by `y` in these units, (n, d_y).
     scores: FloatArray
-    #: F with k(x_i, x_j) = F_i · F_j, for finite locations; J = 0 otherwise, (n, J).
+    #: F with k(x_i, x_j) = F_i · F_j for finite locations, (n, J); J = 0 for other kernels.
     features: FloatArray
-    others: tuple[OnColumns, ...]  #: The factors of k that do not join the exponential.
-    #: What is exponentiated; and h/φ of a Gaussian l, or (s' − s)·d of others.
-    exponent: Sides
-    bracket: Sides
-    #: Squared norms of what is compared and of y; they decide whether products are exact
-    #: enough, (n,).
+    #: The factors of k that are not Gaussian, and so do not join the exponential.
+    other_factors: tuple[OnColumns, ...]
+    #: −½‖z_i − z_j‖², with z the coordinates of all Gaussian factors in bandwidths.
+    exponent: Factors
+    #: h/φ for a Gaussian kernel on y, (s' − s)·d for others.
+    bracket: Factors
+    #: ‖z‖² and ‖y‖² of each row, (n,): they decide whether products are exact enough.
     norms: FloatArray
     y_norms: FloatArray
 
     @classmethod
-    @np.errstate(
-        over="ignore", invalid="ignore"
-    )  # `check_overflow` looks at what comes of them
-    def of(
+    @np.errstate(over="ignore", invalid="ignore")  # `check_overflow` looks at the sums
+    def from_rows(
         cls,
         x: FloatArray,
         y: FloatArray,
@@ -74,127 +96,171 @@ class SteinOperator:
         kernel_x: CovariateKernel | FiniteLocations,
         kernel_y: Radial,
     ) -> SteinOperator:
-        """Prepare rows x (n, d_x), y and scores (n, d_y), moved near 0, for kernels that are ready."""
-        sigma, gaussian = kernel_y.sigma, type(kernel_y) is Gaussian
-        features = compared = np.empty((len(y), 0))
-        others: tuple[OnColumns, ...] = ()
+        """Prepare rows x (n, d_x), y and scores (n, d_y) for kernels with bandwidths."""
+        sigma = kernel_y.sigma
+        features = np.empty((len(y), 0))
+        gaussian_x = np.empty((len(y), 0))
+        other_factors: tuple[OnColumns, ...] = ()
         if isinstance(kernel_x, FiniteLocations):
             features = kernel_x.features(x)
         else:
-            compared, others = kernel_x.joined(x)
-        y, scores = (y - np.median(y, axis=0)) / sigma, scores * sigma
-        z = np.concatenate([compared, y], axis=1) if gaussian else compared
-        norms, y_norms, cross = (
-            (z * z).sum(axis=1),
-            (y * y).sum(axis=1),
-            (scores * y).sum(axis=1),
-        )
-        if gaussian:
-            # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with c =
-            # s·y − ‖y‖² + d_y/2. Both sides share 1/σ², which the column of ones must carry
-            # too.
-            thin, added = (
-                np.column_stack([scores - y, y]),
-                cross - y_norms + 0.5 * y.shape[1],
-            )
-            left, right = _sides(thin, thin, added)
-            bracket = left / sigma, right / sigma
-        else:  # y·s' + s·y' − s·y − s'·y'
-            bracket = _sides(
+            gaussian_x, other_factors = kernel_x.joined(x)
+        y = (y - np.median(y, axis=0)) / sigma
+        scores = scores * sigma
+        y_norms = (y * y).sum(axis=1)
+        cross = (scores * y).sum(axis=1)
+        if type(kernel_y) is Gaussian:
+            z = np.concatenate([gaussian_x, y], axis=1)
+            # s·s' − (s' − s)·d + d_y − ‖d‖² = (s − y)·(s' − y') + y·y' + c + c' with
+            # c = s·y − ‖y‖² + d_y/2.
+            thin = np.column_stack([scores - y, y])
+            terms = Factors.from_terms(thin, thin, cross - y_norms + 0.5 * y.shape[1])
+            # h is divided by σ². Each factor takes 1/σ, its column of ones included.
+            bracket = Factors(terms.left / sigma, terms.right / sigma)
+        else:
+            z = gaussian_x
+            # (s' − s)·d = y·s' + s·y' − s·y − s'·y'.
+            bracket = Factors.from_terms(
                 np.column_stack([y, scores]), np.column_stack([scores, y]), -cross
             )
-        pairs = _sides(z, z, -0.5 * norms), bracket, norms, y_norms
-        return cls(kernel_y, x, y, scores, features, others, *pairs)
+        norms = (z * z).sum(axis=1)
+        return cls(
+            kernel_y=kernel_y,
+            x=x,
+            y=y,
+            scores=scores,
+            features=features,
+            other_factors=other_factors,
+            exponent=Factors.from_terms(z, z, -0.5 * norms),
+            bracket=bracket,
+            norms=norms,
+            y_norms=y_norms,
+        )
 
     @property
     def n(self) -> int:
         return len(self.y)
 
     def diag(self) -> FloatArray:
+        """Return H_ii, (n,)."""
         phi, dphi, _ = self.kernel_y.profile(np.zeros(1))
         h = phi * (self.scores * self.scores).sum(axis=1) - 2.0 * self.y.shape[1] * dphi
         h /= self.kernel_y.sigma**2
         if self.features.shape[1]:
             h *= (self.features * self.features).sum(axis=1)
-        for factor in self.others:
+        for factor in self.other_factors:
             h *= float(factor(self.x[:1], self.x[:1])[0, 0])
         return np.asarray(h)
 
     def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
-        """Return a block; of rows many bandwidths from the centre, by differences, not by products."""
-        (y, v), (s, w), squares, norms = (
-            (both[rows], both[columns])
-            for both in (self.y, self.scores, self.y_norms, self.norms)
-        )
-        d_y, sigma, gaussian = (
-            y.shape[1],
-            self.kernel_y.sigma,
-            type(self.kernel_y) is Gaussian,
-        )
-        near = product_is_exact(*norms) and product_is_exact(*squares)
-        (left, right), t = self.exponent, None
-        if near:
-            out = left[rows] @ right[columns].T
-            np.exp(out, out=out)
-            bracket = self.bracket[0][rows] @ self.bracket[1][columns].T
+        """Return some rows and columns of H.
+
+        Distances and scores are computed as products of the factors, unless rows lie so
+        many bandwidths from the centre that products lose digits: then from differences.
+        """
+        by_products = product_is_exact(
+            self.norms[rows], self.norms[columns]
+        ) and product_is_exact(self.y_norms[rows], self.y_norms[columns])
+        out = self._exponential(rows, columns, by_products)
+        if type(self.kernel_y) is Gaussian:  # φ is in the exponential already
+            out *= self._gaussian_bracket(rows, columns, by_products)
         else:
-            out = np.exp(-0.5 * direct_sqdist(left[rows][:, :-2], left[columns][:, :-2]))
-            bracket, t = np.zeros(out.shape), direct_sqdist(y, v)
-            for c in range(d_y):
-                bracket += (w[:, c] - s[:, c, None]) * (y[:, c, None] - v[:, c])
-            if gaussian:  # φ is in the exponential already
-                bracket = (s @ w.T - bracket + d_y - t) / sigma**2
-        if gaussian:
-            out *= bracket
-        else:
-            if t is None:
-                t = y @ (-2.0 * v.T)
-                t += squares[0][:, None]
-                t += squares[1]
-                np.maximum(t, 0.0, out=t)
-            phi, dphi, d2phi = self.kernel_y.profile(t)
-            h = phi * (s @ w.T)
-            h += 2.0 * dphi * (bracket - d_y)
-            h -= 4.0 * t * d2phi
-            h /= sigma**2
-            out *= h
+            out *= self._radial_h(rows, columns, by_products)
         if self.features.shape[1]:
             out *= self.features[rows] @ self.features[columns].T
-        for factor in self.others:
+        for factor in self.other_factors:
             out *= factor(self.x[rows], self.x[columns])
         return out
 
+    def _exponential(
+        self, rows: RowIndex, columns: RowIndex, by_products: bool
+    ) -> FloatArray:
+        """Return the product of all Gaussian factors."""
+        if by_products:
+            out = self.exponent.block(rows, columns)
+            np.exp(out, out=out)
+            return out
+        z = self.exponent.left[:, :-2]  # less the two columns of `Factors.from_terms`
+        return np.asarray(np.exp(-0.5 * direct_sqdist(z[rows], z[columns])))
 
-def _sides(left: FloatArray, right: FloatArray, added: FloatArray) -> Sides:
-    """Return thin matrices whose product is left_i·right_j + added_i + added_j."""
-    ones = np.ones(len(added))
-    # The right side by columns: BLAS rounds by how its operands lie in memory.
-    return np.column_stack([left, added, ones]), np.asfortranarray(
-        np.column_stack([right, ones, added])
-    )
+    def _gaussian_bracket(
+        self, rows: RowIndex, columns: RowIndex, by_products: bool
+    ) -> FloatArray:
+        """Return h/φ = (s·s' − (s' − s)·d + d_y − ‖d‖²)/σ² of a Gaussian kernel on y."""
+        if by_products:
+            return self.bracket.block(rows, columns)
+        products = self.scores[rows] @ self.scores[columns].T
+        cross = self._direct_cross(rows, columns)
+        t = direct_sqdist(self.y[rows], self.y[columns])
+        h = (products - cross + self.y.shape[1] - t) / self.kernel_y.sigma**2
+        return np.asarray(h)
+
+    def _radial_h(self, rows: RowIndex, columns: RowIndex, by_products: bool) -> FloatArray:
+        """Return h of a kernel on y that is not Gaussian."""
+        if by_products:
+            cross = self.bracket.block(rows, columns)
+            t = self.y[rows] @ (-2.0 * self.y[columns].T)
+            t += self.y_norms[rows][:, None]
+            t += self.y_norms[columns]
+            np.maximum(t, 0.0, out=t)
+        else:
+            cross = self._direct_cross(rows, columns)
+            t = direct_sqdist(self.y[rows], self.y[columns])
+        phi, dphi, d2phi = self.kernel_y.profile(t)
+        h = phi * (self.scores[rows] @ self.scores[columns].T)
+        h += 2.0 * dphi * (cross - self.y.shape[1])
+        h -= 4.0 * t * d2phi
+        h /= self.kernel_y.sigma**2
+        return h
+
+    def _direct_cross(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
+        """Return (s' − s)·d from the differences of each column of y."""
+        y = self.y[rows]
+        scores = self.scores[rows]
+        other_y = self.y[columns]
+        other_scores = self.scores[columns]
+        cross = np.zeros((len(y), len(other_y)))
+        for c in range(y.shape[1]):
+            change_of_score = other_scores[:, c] - scores[:, c, None]
+            cross += change_of_score * (y[:, c, None] - other_y[:, c])
+        return cross
 
 
-#: A symmetric matrix over pairs of rows, given block by block.
+#: A symmetric matrix over pairs of rows that is computed by blocks.
 PairMatrix: TypeAlias = SteinOperator | Gram
-#: Weights of m quadratic forms of rows start to stop, (stop − start, m).
+#: From start and stop to the weights of these rows in m quadratic forms, (stop − start, m).
 Weights: TypeAlias = Callable[[int, int], FloatArray]
 
 
-def tiles_of(n: int, m: int, memory: int) -> tuple[int, int]:
-    """Choose tiles that fit a memory budget: how many rows they have, on at most how many threads."""
-    tile = max(MIN_TILE, min(MAX_TILE, -(-n // 8)))
-    while tile > MIN_TILE and _bytes(tile, m) > memory:
-        tile = max(MIN_TILE, tile // 2)
-    return tile, max(1, memory // _bytes(tile, m))
+class Tiling(NamedTuple):
+    """How a matrix is cut into tiles so that a memory budget holds."""
+
+    rows: int  #: Rows and columns of a tile.
+    threads: int  #: Most threads that may each hold a tile.
 
 
-def _bytes(tile: int, m: int) -> int:
-    """What a thread holds: about five tiles while one is made, and four blocks of weights."""
+def tiles_of(n: int, m: int, memory: int) -> Tiling:
+    """Choose the tiles of an (n, n) matrix, for m quadratic forms, in `memory` bytes."""
+    rows = max(MIN_TILE, min(MAX_TILE, -(-n // 8)))
+    while rows > MIN_TILE and _bytes_of_thread(rows, m) > memory:
+        rows = max(MIN_TILE, rows // 2)
+    return Tiling(rows, max(1, memory // _bytes_of_thread(rows, m)))
+
+
+def _bytes_of_thread(tile: int, m: int) -> int:
+    """Return the bytes of a thread: five tiles while one is computed, four of weights."""
     return 8 * (5 * tile * tile + 4 * tile * max(m, 1))
 
 
-#: Bytes without which nothing can be swept.
-LEAST_MEMORY = _bytes(MIN_TILE, 1)
+#: Bytes that the smallest tile needs: with less memory no sweep is possible.
+LEAST_MEMORY = _bytes_of_thread(MIN_TILE, 1)
+
+
+class SweepSums(NamedTuple):
+    """Sums over all pairs i ≠ j of a symmetric matrix H."""
+
+    total: float  #: Σ H_ij.
+    forms: FloatArray  #: Σ w_i w_j H_ij under each of m sets of weights, (m,).
 
 
 def sweep(
@@ -206,52 +272,59 @@ def sweep(
     memory: int = DEFAULT_MEMORY,
     tile: int | None = None,
     single: bool = False,
-) -> tuple[float, FloatArray]:
-    """Return Σ_{i≠j} H_ij and Σ_{i≠j} w_i w_j H_ij under m sets of weights, (m,), in one sweep.
+) -> SweepSums:
+    """Sum H_ij and w_i w_j H_ij over i ≠ j, under m sets of weights, in one sweep.
 
-    With `single`, products of a tile with weights are made in single precision and added up
-    in double.
+    With `single`, products of a tile with weights are computed in single precision and
+    added up in double precision. `tile` overrides the number of rows of a tile.
     """
-    n, (size, threads) = operator.n, tiles_of(operator.n, m, memory)
-    size, kind = tile or size, np.float32 if single else np.float64
-    short = SHORT if single else size
+    n = operator.n
+    tiling = tiles_of(n, m, memory)
+    size = tile or tiling.rows
+    dtype = np.float32 if single else np.float64
+    step = SINGLE_PRECISION_ROWS if single else size
 
-    def strip(start: int) -> tuple[float, FloatArray]:
-        own = weights(start, min(start + size, n))
-        total, products, product = 0.0, np.zeros(own.shape), np.empty(own.shape, kind)
+    def sum_strip(start: int) -> SweepSums:
+        """Sum the tiles of a strip of rows, from the diagonal to the right."""
+        row_weights = weights(start, min(start + size, n))
+        total = 0.0
+        products = np.zeros(row_weights.shape)
+        product = np.empty(row_weights.shape, dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # the sum is checked at the end
             for left, block in _tiles(operator, start, range(start, n, size), size):
                 if left > start:
                     block *= 2.0  # stands for its mirror image too
                 total += float(block.sum())
-                others = weights(left, left + block.shape[1])
-                block, others = (
-                    block.astype(kind, copy=False),
-                    others.astype(kind, copy=False),
-                )
-                for i in range(0, len(others), short):
+                column_weights = weights(left, left + block.shape[1])
+                column_weights = column_weights.astype(dtype, copy=False)
+                block = block.astype(dtype, copy=False)
+                for first in range(0, len(column_weights), step):
+                    columns = slice(first, first + step)
                     products += np.matmul(
-                        block[:, i : i + short], others[i : i + short], out=product
+                        block[:, columns], column_weights[columns], out=product
                     )
-            return total, np.einsum("ij,ij->j", own, products)
+            return SweepSums(total, np.einsum("ij,ij->j", row_weights, products))
 
-    total, forms = 0.0, np.zeros(m)
-    for sum_of_strip, forms_of_strip in engine.map(strip, range(0, n, size), most=threads):
-        total += sum_of_strip
-        forms += forms_of_strip
+    total = 0.0
+    forms = np.zeros(m)
+    for strip in engine.map(sum_strip, range(0, n, size), most=tiling.threads):
+        total += strip.total
+        forms += strip.forms
     check_overflow(np.array(total), forms)
-    return total, forms
+    return SweepSums(total, forms)
 
 
 def _tiles(
     operator: PairMatrix, start: int, lefts: range, size: int
 ) -> Iterator[tuple[int, FloatArray]]:
-    """Yield tiles of rows from `start` on, with the columns that they begin at, less the diagonal."""
+    """Yield the tiles of the rows from `start` on, less the diagonal of the matrix.
+
+    Each comes after the number of its first column.
+    """
     n = operator.n
+    rows = slice(start, min(start + size, n))
     for left in lefts:
-        block = operator.block(
-            slice(start, min(start + size, n)), slice(left, min(left + size, n))
-        )
+        block = operator.block(rows, slice(left, min(left + size, n)))
         if left == start:
             np.fill_diagonal(block, 0.0)
         yield left, block
@@ -264,19 +337,22 @@ def matmul(
     engine: Engine,
     memory: int = DEFAULT_MEMORY,
 ) -> FloatArray:
-    """Multiply the off-diagonal Stein matrix with a matrix, (n, n) @ (n, m); all of it is visited."""
-    (size, threads), n = tiles_of(operator.n, values.shape[1], memory), operator.n
-    starts = range(0, n, size)
+    """Multiply the matrix less its diagonal with `values`: (n, n) @ (n, m).
 
-    def strip(start: int) -> FloatArray:
-        product = np.zeros((min(start + size, n) - start, values.shape[1]))
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # the product is checked at the end
-            for left, block in _tiles(operator, start, starts, size):
-                product += block @ values[left : left + size]
+    Unlike `sweep`, this computes both halves of the symmetric matrix.
+    """
+    n = operator.n
+    tiling = tiles_of(n, values.shape[1], memory)
+    starts = range(0, n, tiling.rows)
+
+    def multiply_strip(start: int) -> FloatArray:
+        product = np.zeros((min(start + tiling.rows, n) - start, values.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # the product is checked below
+            for left, block in _tiles(operator, start, starts, tiling.rows):
+                product += block @ values[left : left + tiling.rows]
         return product
 
-    out = np.concatenate(list(engine.map(strip, starts, most=threads)))
+    strips = engine.map(multiply_strip, starts, most=tiling.threads)
+    out = np.concatenate(list(strips))
     check_overflow(out)
     return out

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.laws._families import Normal
+from condgof.laws import ModelLike
 from condgof.methods import power_criterion
+from condgof.models import Normal
 from condgof.sample import RngLike, Seed
 from condgof.study._problems import problem
 from condgof.study._run import draw_trial
 
-#: Section 5, figure 2: the problems (panels) and their sample sizes; hgm-far is that of the
-#: code.
+#: Section 5, figure 2: each problem (a panel) with its sample sizes. hgm-far is hgm with
+#: the centre that the code of the paper's authors has.
 PAPER_SIZES = {
     "lgm": (200, 300, 400, 500),
     "hgm": (300, 700, 1100, 1500),
@@ -24,14 +26,37 @@ PAPER_SIZES = {
     "qgm": (100, 400, 700, 1000),
 }
 
+#: The tests of figure 2, and three more: adaptive, and one location (J = 1) of FSCD.
 PAPER_METHODS = (
-    "adaptive", "kcsd", "fscd-opt", "fscd-opt-1", "fscd-rand", "fscd-rand-1", "mmd", "zheng",
-)  # fmt: skip
+    "adaptive",
+    "kcsd",
+    "fscd-opt",
+    "fscd-opt-1",
+    "fscd-rand",
+    "fscd-rand-1",
+    "mmd",
+    "zheng",
+)
 
+#: Samples of each problem and size in figure 2.
 PAPER_TRIALS = 300
 
 #: Figure 1, and the three problems of appendix B.
 ILLUSTRATIONS = ("slope-1d", "qgm-1d", "hgm-1d", "qgm-1d-uniform")
+
+#: Points at which the power criterion is computed for a figure.
+GRID_POINTS = 300
+
+#: How far the grid goes beyond the data on each side, as a share of their range: the
+#: criterion does not end where the data do.
+GRID_MARGIN = 0.1
+
+
+class MeanStd(NamedTuple):
+    """Mean and standard deviation of y along the grid, (m,) each."""
+
+    mean: FloatArray
+    std: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +65,18 @@ class Illustration:
 
     name: str
     title: str
-    #: A sample of the truth, (n,) each.
+    #: A sample of the truth, (n,).
     x: FloatArray
+    #: Its y, (n,).
     y: FloatArray
-    #: Locations, and the power criterion of each, (m,).
+    #: Locations, (m,).
     grid: FloatArray
+    #: The power criterion at each location, (m,).
     criterion: FloatArray
-    #: Mean and standard deviation along the grid, (m,), of the model and of the truth.
-    p: tuple[FloatArray, FloatArray]
-    r: tuple[FloatArray, FloatArray]
+    #: The model along the grid.
+    p: MeanStd
+    #: The truth along the grid.
+    r: MeanStd
 
     @property
     def top(self) -> float:
@@ -73,17 +101,26 @@ def illustrate(name: str, *, n: int = 1000, rng: RngLike = 0) -> Illustration:
     >>> abs(illustrate("hgm-1d", n=500).top - 1) < 0.5  # where the paper has its peak
     True
     """
-    case, seed = problem(name), Seed.of(rng).value
+    case = problem(name)
+    seed = Seed.of(rng).value
     model, x, y = draw_trial(case, n, 0, rng=seed)
-    # A little beyond the data: the criterion does not end where they do.
-    margin = 0.1 * np.ptp(x)
-    grid = np.linspace(x.min() - margin, x.max() + margin, 300)
-    criterion = power_criterion(model, x, y, at=grid, rng=seed)
-    p, r = (
-        (mean[:, 0], std[:, 0])
-        for mean, std in (case.p(grid).mean_std(), case.r(grid).mean_std())
+    margin = GRID_MARGIN * np.ptp(x)
+    grid = np.linspace(x.min() - margin, x.max() + margin, GRID_POINTS)
+    return Illustration(
+        name=name,
+        title=case.title,
+        x=x[:, 0],
+        y=y[:, 0],
+        grid=grid,
+        criterion=power_criterion(model, x, y, at=grid, rng=seed),
+        p=_mean_std(case.p, grid),
+        r=_mean_std(case.r, grid),
     )
-    return Illustration(name, case.title, x[:, 0], y[:, 0], grid, criterion, p, r)
+
+
+def _mean_std(model: ModelLike, grid: FloatArray) -> MeanStd:
+    mean, std = model(grid).mean_std()
+    return MeanStd(mean[:, 0], std[:, 0])
 
 
 def load_engel() -> tuple[FloatArray, FloatArray]:
@@ -105,20 +142,31 @@ def load_engel() -> tuple[FloatArray, FloatArray]:
     return table[:, 0], table[:, 1]
 
 
-def engel_study() -> tuple[FloatArray, FloatArray, dict[str, Normal]]:
-    """Fit two lines by maximum likelihood on even rows; return the other rows, (117,) each, and them."""
+class EngelStudy(NamedTuple):
+    """Rows of Engel's data for a test, and models that were fitted to the other rows."""
+
+    income: FloatArray  #: (117,)
+    food: FloatArray  #: (117,)
+    models: dict[str, Normal]  #: By what they assume of the spread.
+
+
+def engel_study() -> EngelStudy:
+    """Fit two lines by maximum likelihood on even rows; return them and the odd rows."""
     income, food = load_engel()
-    shapes = {"constant spread": lambda x: np.ones(len(x)), "growing spread": lambda x: x}
     models = {
-        name: _fit_line(income[::2], food[::2], shape) for name, shape in shapes.items()
+        "constant spread": _fit_line(income[::2], food[::2], lambda x: np.ones(len(x))),
+        "growing spread": _fit_line(income[::2], food[::2], lambda x: x),
     }
-    return income[1::2], food[1::2], models
+    return EngelStudy(income=income[1::2], food=food[1::2], models=models)
 
 
 def _fit_line(
     x: FloatArray, y: FloatArray, shape: Callable[[FloatArray], FloatArray]
 ) -> Normal:
-    """Fit N(a + b·x, (c·shape(x))²): weighted least squares is the maximum likelihood here."""
+    """Fit a normal law of y (n,) with mean a + b·x and standard deviation c·shape(x).
+
+    Its maximum likelihood is weighted least squares, with weights 1/shape(x)².
+    """
     w = 1.0 / shape(x)
     design = np.column_stack([np.ones(len(x)), x]) * w[:, None]
     (a, b), *_ = np.linalg.lstsq(design, y * w, rcond=None)

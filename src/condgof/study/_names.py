@@ -1,4 +1,4 @@
-"""Names that users type: tests, addresses of their own objects, and help with misspelt ones."""
+"""Names that users type: tests, addresses of their own objects, help with misspelt ones."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
 
-from condgof import methods as tests
 from condgof.errors import CondgofError, InputError, InputTypeError
+from condgof.methods import adaptive, fscd, kcsd, mmd, zheng
 
-OWN = ", or your own, module:attr"
+#: The end of a list of names, in messages.
+OR_YOUR_OWN = ", or your own, module:attr"
 
 
-def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> InputError:
-    """Return the error of a name that is not there: it lists the names, and the nearest one."""
+def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> InputError:
+    """Return the error of a name that does not exist: it proposes the nearest name.
+
+    `what` says what kind of thing was asked for, `more` is put after the list of names.
+    """
     there = f"There are: {', '.join(known)}{more}."
     return InputError(f"There is no {what} {name!r}.{did_you_mean(name, known)} {there}")
 
@@ -33,12 +38,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """A user's object by its address, ``module:attr`` or ``file.py:attr``, imported where needed."""
+    """A user's object by its address, imported where it is needed.
+
+    The address is ``module:attr`` or ``file.py:attr``. A reference can be sent to another
+    process where the object itself cannot.
+    """
 
     path: str
 
     @cache  # noqa: B019 (a handful of addresses, each for good)
     def load(self) -> Any:
+        """Import the object."""
         module_name, _, attribute = self.path.rpartition(":")
         if not module_name or not attribute:
             raise InputError(f"{self.path!r} is not an address. Write it as module:attr.")
@@ -59,8 +69,8 @@ class Reference:
         return value
 
     @cache  # noqa: B019
-    def made(self) -> Any:
-        """Import the object; a plain function is called for it."""
+    def resolve(self) -> Any:
+        """Import the object; a plain function is called, and its value is the object."""
         value = self.load()
         if not inspect.isfunction(value):
             return value
@@ -74,8 +84,11 @@ class Reference:
             ) from error
 
 
-def _import(name: str) -> Any:
-    """Import a module by its name, or a file by its path, which can import modules beside it."""
+def _import(name: str) -> ModuleType:
+    """Import a module by its name, or a file by its path.
+
+    A file can import modules that lie beside it.
+    """
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name).expanduser().resolve()
@@ -92,54 +105,74 @@ def _import(name: str) -> Any:
 
 
 #: A test as a study runs it: (model, x, y, *, rng, engine) → GofResult.
-Method = Callable[..., Any]
-#: Name → the test, and what figures and tables for people call it.
-METHODS: dict[str, tuple[Method, str]] = {
-    "adaptive": (tests.adaptive, "adaptive"),
-    "kcsd": (tests.kcsd, "KCSD"),
-    "fscd-opt": (partial(tests.fscd, locations="optimize", n_locations=5), "FSCD-opt, J=5"),
-    "fscd-opt-1": (
-        partial(tests.fscd, locations="optimize", n_locations=1),
-        "FSCD-opt, J=1",
+Method: TypeAlias = Callable[..., Any]
+
+
+class NamedMethod(NamedTuple):
+    """A test that a study knows by name."""
+
+    test: Method
+    title: str  #: What figures and tables for people call it.
+
+
+#: Name → test.
+METHODS = {
+    "adaptive": NamedMethod(adaptive, "adaptive"),
+    "kcsd": NamedMethod(kcsd, "KCSD"),
+    "fscd-opt": NamedMethod(
+        partial(fscd, locations="optimize", n_locations=5), "FSCD-opt, J=5"
     ),
-    "fscd-rand": (partial(tests.fscd, locations="random", n_locations=5), "FSCD-rand, J=5"),
-    "fscd-rand-1": (
-        partial(tests.fscd, locations="random", n_locations=1),
-        "FSCD-rand, J=1",
+    "fscd-opt-1": NamedMethod(
+        partial(fscd, locations="optimize", n_locations=1), "FSCD-opt, J=1"
     ),
-    "mmd": (tests.mmd, "MMD"),
-    "zheng": (tests.zheng, "Zheng"),
-    "zheng-wild": (partial(tests.zheng, null="wild"), "Zheng, signs"),
+    "fscd-rand": NamedMethod(
+        partial(fscd, locations="random", n_locations=5), "FSCD-rand, J=5"
+    ),
+    "fscd-rand-1": NamedMethod(
+        partial(fscd, locations="random", n_locations=1), "FSCD-rand, J=1"
+    ),
+    "mmd": NamedMethod(mmd, "MMD"),
+    "zheng": NamedMethod(zheng, "Zheng"),
+    "zheng-wild": NamedMethod(partial(zheng, null="wild"), "Zheng, signs"),
 }
 
 
-def listed(given: object) -> list[Any]:
-    """Return the entries of a sequence, or the one thing that was given in its place."""
-    return (
-        [given]
-        if isinstance(given, str) or not isinstance(given, Iterable)
-        else list(given)
-    )
+def as_list(values: object) -> list[Any]:
+    """Return the entries of a sequence; a text, or no sequence, is a single entry."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return [values]
+    return list(values)
 
 
 def as_methods(methods: object) -> dict[str, Method | Reference]:
-    """Read the `methods` argument of a study: names, addresses ``module:attr``, or {name: callable}."""
-    named = dict(methods) if isinstance(methods, Mapping) else {}
-    for value in () if isinstance(methods, Mapping) else listed(methods):
-        name = value if isinstance(value, str) else getattr(value, "__name__", "<lambda>")
-        if name == "<lambda>":
+    """Read the `methods` argument of a study.
+
+    It is a name, an address ``module:attr``, a callable, a sequence of them, or a mapping
+    of names to them.
+    """
+    named = dict(methods) if isinstance(methods, Mapping) else _by_name(as_list(methods))
+    if not named:
+        known = ", ".join(METHODS)
+        raise InputError(f"No method was given. There are: {known}{OR_YOUR_OWN}.")
+    return {str(name): _as_method(value) for name, value in named.items()}
+
+
+def _by_name(methods: list[Any]) -> dict[str, Any]:
+    """Return methods by their names, addresses or the names of functions."""
+    named: dict[str, Any] = {}
+    for method in methods:
+        name = method if isinstance(method, str) else getattr(method, "__name__", None)
+        if name is None or name == "<lambda>":
             raise InputTypeError(
                 "A method without a name: pass methods as {name: callable}."
             )
         if name in named:
             raise InputError(f"The method {name!r} is there twice.")
-        named[name] = value
-    if not named:
-        raise InputError(f"No method was given. There are: {', '.join(METHODS)}{OWN}.")
-    return {str(name): _method(value) for name, value in named.items()}
+        named[name] = method
+    return named
 
 
-def _method(value: Any) -> Method | Reference:
+def _as_method(value: Any) -> Method | Reference:
     if isinstance(value, str) and ":" in value:
         reference = Reference(value)
         if not callable(reference.load()):
@@ -147,8 +180,8 @@ def _method(value: Any) -> Method | Reference:
         return reference
     if isinstance(value, str):
         if value not in METHODS:
-            raise unknown("method", value, METHODS, OWN)
-        return METHODS[value][0]
+            raise unknown_name("method", value, METHODS, OR_YOUR_OWN)
+        return METHODS[value].test
     if not callable(value):
         raise InputTypeError(
             f"A method must be a name or callable, got {type(value).__name__}."
@@ -157,11 +190,15 @@ def _method(value: Any) -> Method | Reference:
 
 
 def title_of(method: str) -> str:
-    return METHODS[method][1] if method in METHODS else method
+    """Return what figures and tables for people call a method."""
+    return METHODS[method].title if method in METHODS else method
 
 
 def definition(method: Method | Reference) -> str:
-    """Say what a method is, so that a study that is gone on with can tell whether it has changed."""
+    """Say what a method is: an address, or a qualified name with the options of a partial.
+
+    A study that goes on tells by this text whether the method has changed.
+    """
     if isinstance(method, Reference):
         return method.path
     if isinstance(method, partial):

@@ -17,25 +17,62 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
 from condgof import errors
 from condgof.engine import as_workers, with_progress
 from condgof.errors import InputError, InputTypeError, SupportError, check_count
+from condgof.laws import ModelLike
 from condgof.result import check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.study import _problems
-from condgof.study._names import OWN, Reference, as_methods, definition, listed
-from condgof.study._problems import PROBLEMS, Problem
-from condgof.study._study import Outcome, Study, Topic, Trial
+from condgof.study._names import (
+    OR_YOUR_OWN,
+    Method,
+    Reference,
+    as_list,
+    as_methods,
+    definition,
+)
+from condgof.study._problem import AnyProblem, Problem
+from condgof.study._problems import PROBLEMS
+from condgof.study._study import Outcome, Study, Topic, Trial, list_cells
 
-TRIALS, OPTIONS, LOCK = "trials.jsonl", "study.json", ".lock"
+#: The file of a study's folder that has a line for each trial.
+TRIALS_FILE = "trials.jsonl"
+#: The file that has what results depend on.
+OPTIONS_FILE = "study.json"
+#: The file that is locked while a process works in the folder.
+LOCK_FILE = ".lock"
+#: Version of these files; a folder of another version is refused.
 FORMAT = 2
-#: The p-value of a model that observations outside its support refute: the smallest of
-#: 1,000 draws.
-REFUTED = 1.0 / 1001
+#: The p-value of a model that observations outside its support refute: the smallest that
+#: 1,000 draws can give.
+REFUTED_PVALUE = 1.0 / 1001
+#: Rows of the sample by which a study notices that a problem has changed.
+FINGERPRINT_ROWS = 16
+
+#: A problem, its name, or its address.
+ProblemSource: TypeAlias = str | Reference | AnyProblem
+#: What results depend on: seed, version, problems and methods, each under a name that a
+#: message can show.
+Options: TypeAlias = dict[str, str | int]
+
+
+class Measured(NamedTuple):
+    """What a study keeps of a test's result."""
+
+    pvalue: float
+    statistic: float | None  #: None where the statistic is not finite.
+
+
+class Store(NamedTuple):
+    """A study's folder while it is open."""
+
+    outcomes: dict[Trial, Outcome]  #: Those that were there, to which new ones are added.
+    file: BinaryIO | None  #: Where further outcomes are written; None keeps all in memory.
 
 
 class InUseError(errors.CondgofError, OSError):
@@ -44,8 +81,8 @@ class InUseError(errors.CondgofError, OSError):
 
 def stream(seed: int, *coordinates: str | int) -> np.random.Generator:
     """Return the random stream that belongs to some coordinates and to no others."""
-    # A hash rather than a sum or a list of numbers: names may be anything, and streams must
-    # not meet.
+    # A hash rather than a sum or a list of numbers: names may be anything, and no two
+    # streams may overlap.
     digest = hashlib.sha256(json.dumps([seed, *coordinates]).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
@@ -70,33 +107,54 @@ def draw_trial(
     >>> x.shape, y.shape
     ((5, 1), (5, 1))
     """
-    case, seed = _load(problem), Seed.of(rng).value
-    return case.trial(n, stream(seed, "sample", case.name, n, trial))  # type: ignore[no-any-return]
+    return _draw(problem, n, trial, Seed.of(rng).value)
+
+
+def _draw(
+    problem: ProblemSource, n: int, trial: int, seed: int
+) -> tuple[ModelLike, Any, Any]:
+    case = _load(problem)
+    return case.trial(n, stream(seed, "sample", case.name, n, trial))
 
 
 def run_trial(
-    seed: int, problems: Mapping[str, Any], methods: Mapping[str, Any], at: Trial
+    seed: int,
+    problems: Mapping[str, ProblemSource],
+    methods: Mapping[str, Method | Reference],
+    at: Trial,
 ) -> Outcome:
-    """Run one trial, of problems and methods that may be references; what goes wrong is its outcome."""
-    pvalue = statistic = failed = note = None
+    """Run one trial; an error is its outcome, so that the study goes on."""
+    pvalue: float | None = None
+    statistic: float | None = None
+    failed: str | None = None
+    note: str | None = None
     start = time.perf_counter()
     try:
-        given = methods[at.method]
-        method = given.load() if isinstance(given, Reference) else given
-        model, x, y = draw_trial(problems[at.problem], at.n, at.trial, rng=seed)
-        rng = int(stream(seed, "method", *at[:2], at.trial, at.method).integers(2**63))
-        start = time.perf_counter()
-        pvalue, statistic = _numbers(method(model, x, y, rng=rng, engine=1))
+        source = methods[at.method]
+        method = source.load() if isinstance(source, Reference) else source
+        model, x, y = _draw(problems[at.problem], at.n, at.trial, seed)
+        generator = stream(seed, "method", at.problem, at.n, at.trial, at.method)
+        rng = int(generator.integers(2**63))
+        start = time.perf_counter()  # the time of the test alone
+        pvalue, statistic = _read_result(method(model, x, y, rng=rng, engine=1))
     except (errors.MissingPackageError, MemoryError):
-        raise  # the machine's fault: the study can go on when that is mended
+        raise  # the machine's fault: the study can go on when that is repaired
     except SupportError as error:
-        pvalue, note = REFUTED, str(error)
+        pvalue = REFUTED_PVALUE
+        note = str(error)
     except Exception as error:
         failed = f"{type(error).__name__}: {error}"
-    return Outcome(at, pvalue, statistic, time.perf_counter() - start, failed, note)
+    return Outcome(
+        at=at,
+        pvalue=pvalue,
+        statistic=statistic,
+        seconds=time.perf_counter() - start,
+        error=failed,
+        note=note,
+    )
 
 
-def _numbers(result: object) -> tuple[float, float | None]:
+def _read_result(result: object) -> Measured:
     """Read p-value and statistic of a result, which a user's method may have made."""
     if not hasattr(result, "pvalue"):
         raise InputTypeError(
@@ -106,7 +164,7 @@ def _numbers(result: object) -> tuple[float, float | None]:
     if not 0.0 <= pvalue <= 1.0:
         raise InputError(f"A p-value must be between 0 and 1, this method gave {pvalue}.")
     statistic = float(getattr(result, "statistic", math.nan))
-    return pvalue, statistic if math.isfinite(statistic) else None
+    return Measured(pvalue, statistic if math.isfinite(statistic) else None)
 
 
 def run_study(
@@ -120,11 +178,12 @@ def run_study(
     rng: RngLike = 0,
     engine: Any = None,
 ) -> Study:
-    """Measure how often tests reject models: their level where the model is true, their power elsewhere.
+    """Measure how often tests reject models.
 
-    All tests see the same samples: trial i of a problem at a size is one sample, whatever
-    else is in the study. Adding problems, sizes, methods or trials never changes a number
-    that was there before.
+    That is the level of a test where the model is true, and its power elsewhere. All tests
+    see the same samples: trial i of a problem at a size is one sample, whatever else is in
+    the study. Adding problems, sizes, methods or trials never changes a number that was
+    there before.
 
     Parameters
     ----------
@@ -157,62 +216,58 @@ def run_study(
     >>> study.table()[0].trials
     4
     """
-    import condgof
-
     workers = as_workers(engine)
     tests = as_methods(methods)
     cases = as_problems(problems)
     loaded = {name: _load(source) for name, source in cases.items()}
     topics = tuple(
-        Topic(name, str(case.title), bool(case.h0)) for name, case in loaded.items()
+        Topic(name=name, title=str(case.title), h0=bool(case.h0))
+        for name, case in loaded.items()
     )
-    sizes = _sizes(n, list(cases))
+    sizes = _read_sizes(n, list(cases))
     trials = check_count(trials, "trials", kind=InputTypeError)
-    seed, alpha = Seed.of(rng).value, check_alpha(alpha)
+    seed = Seed.of(rng).value
+    alpha = check_alpha(alpha)
     folder = None if out is None else Path(out)
-    # What results depend on, as the folder of a study remembers it.
-    options = {"seed": seed, "version of condgof": condgof.__version__}
-    options |= {f"problem {name!r}": fingerprint(case) for name, case in loaded.items()}
-    options |= {f"method {name!r}": definition(test) for name, test in tests.items()}
-    with open_store(folder, options) as (outcomes, file):
-        # Trial by trial and not cell by cell: the time left can be told, and what is there
-        # when a study is stopped is a smaller study.
-        cells = [
-            (name, size, method)
-            for name in cases
-            for size in sizes[name]
-            for method in tests
-        ]
-        wanted = [Trial(*cell, trial) for trial in range(trials) for cell in cells]
-        missing = [at for at in wanted if at not in outcomes]
-        results = (
-            workers.completed(partial(run_trial, seed, cases, tests), missing)
-            if missing
-            else ()
-        )
+    # Trial by trial and not cell by cell: the time left can be predicted, and what is there
+    # when a study is stopped is a smaller study.
+    cells = list_cells(sizes, tests)
+    wanted = [Trial(*cell, trial) for trial in range(trials) for cell in cells]
+    with open_store(folder, _options(seed, loaded, tests)) as store:
+        missing = [at for at in wanted if at not in store.outcomes]
+        task = partial(run_trial, seed, cases, tests)
+        results = workers.completed(task, missing) if missing else ()
         for _, outcome in with_progress(results, len(missing), "trials"):
-            outcomes[outcome.at] = outcome
-            if file is not None and outcome.error is None:
-                file.write(to_line(outcome))
-                # now it is with the operating system, and a kill cannot undo it
-                file.flush()
-        asked = {at: outcomes[at] for at in wanted}
-        study = Study(topics, sizes, tuple(tests), trials, alpha, seed, asked)
+            store.outcomes[outcome.at] = outcome
+            if store.file is not None and outcome.error is None:
+                store.file.write(to_line(outcome))
+                # Flushed, the line is with the operating system: a kill cannot undo it.
+                store.file.flush()
+        study = Study(
+            topics=topics,
+            sizes=sizes,
+            methods=tuple(tests),
+            trials=trials,
+            alpha=alpha,
+            seed=seed,
+            outcomes={at: store.outcomes[at] for at in wanted},
+        )
         if folder is not None:
             study.write(folder)
     return study
 
 
-def as_problems(problems: object) -> dict[str, Any]:
-    cases: dict[str, Any] = {}
-    for given in listed(problems):
-        source = Reference(given) if isinstance(given, str) and ":" in given else given
+def as_problems(problems: object) -> dict[str, ProblemSource]:
+    """Read the `problems` argument of a study: name → problem, as it was given."""
+    cases: dict[str, ProblemSource] = {}
+    for entry in as_list(problems):
+        source = Reference(entry) if isinstance(entry, str) and ":" in entry else entry
         case = _load(source)
         if not all(hasattr(case, name) for name in ("name", "title", "h0", "trial")):
+            where = f" at {entry!r}." if isinstance(entry, str) else "."
             raise InputTypeError(
                 "A problem must be a name, module:attr, Problem or misfit, got"
-                f" {type(case).__name__}"
-                + (f" at {given!r}." if isinstance(given, str) else ".")
+                f" {type(case).__name__}{where}"
             )
         if case.name in cases:
             raise InputError(
@@ -220,45 +275,70 @@ def as_problems(problems: object) -> dict[str, Any]:
             )
         cases[case.name] = source
     if not cases:
-        raise InputError(f"No problem was given. There are: {', '.join(PROBLEMS)}{OWN}.")
+        known = ", ".join(PROBLEMS)
+        raise InputError(f"No problem was given. There are: {known}{OR_YOUR_OWN}.")
     return cases
 
 
-def _load(source: object) -> Any:
+def _load(source: ProblemSource) -> AnyProblem:
     if isinstance(source, str):
         return _problems.problem(source)
-    return source.made() if isinstance(source, Reference) else source
+    if isinstance(source, Reference):
+        case: AnyProblem = source.resolve()
+        return case
+    return source
 
 
-def fingerprint(case: Any) -> str:
-    """Return a text that changes when a problem does: a digest of a small sample and scores."""
+def _options(
+    seed: int,
+    problems: Mapping[str, AnyProblem],
+    methods: Mapping[str, Method | Reference],
+) -> Options:
+    """Return what results depend on, as the folder of a study remembers it."""
+    import condgof
+
+    options: Options = {"seed": seed, "version of condgof": condgof.__version__}
+    for name, case in problems.items():
+        options[f"problem {name!r}"] = fingerprint(case)
+    for name, method in methods.items():
+        options[f"method {name!r}"] = definition(method)
+    return options
+
+
+def fingerprint(case: AnyProblem) -> str:
+    """Return a text that changes when a problem does: a digest of rows and their scores."""
     try:
-        model, x, y = draw_trial(case, 16, 0)
+        model, x, y = _draw(case, FINGERPRINT_ROWS, trial=0, seed=0)
     except Exception as error:
         raise InputError(
             f"No sample can be drawn from the problem {case.name!r}:"
             f" {type(error).__name__}: {error}"
         ) from error
-    digest, parts = hashlib.sha256(), [x, y]
+    parts = [x, y]
     with suppress(Exception):  # not all models have scores, and not all tests need them
         parts.append(model(x).score(y))
-    for part in parts:  # eight digits of each number: they are the same on any machine
+    digest = hashlib.sha256()
+    for part in parts:
         values = np.asarray(part).ravel().tolist()
-        digest.update(
-            repr([f"{v:.8g}" if isinstance(v, float) else str(v) for v in values]).encode()
-        )
+        digest.update(repr([_eight_digits(value) for value in values]).encode())
     return digest.hexdigest()[:16]
 
 
-def _sizes(n: object, names: list[str]) -> dict[str, tuple[int, ...]]:
-    given = n if isinstance(n, Mapping) else dict.fromkeys(names, n)
-    if lacking := [name for name in names if name not in given]:
+def _eight_digits(value: object) -> str:
+    """Write a value with the digits that are the same on any machine."""
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def _read_sizes(n: object, names: list[str]) -> dict[str, tuple[int, ...]]:
+    """Read the `n` argument of a study: the sample sizes of each problem, in order."""
+    by_problem = n if isinstance(n, Mapping) else dict.fromkeys(names, n)
+    lacking = [name for name in names if name not in by_problem]
+    if lacking:
         raise InputError(f"n has no sizes for {', '.join(lacking)}.")
     sizes = {}
     for name in names:
-        counts = {
-            check_count(size, "n", kind=InputTypeError) for size in listed(given[name])
-        }
+        entries = as_list(by_problem[name])
+        counts = {check_count(entry, "n", kind=InputTypeError) for entry in entries}
         if not counts:
             raise InputError("No sample size was given.")
         sizes[name] = tuple(sorted(counts))
@@ -266,38 +346,40 @@ def _sizes(n: object, names: list[str]) -> dict[str, tuple[int, ...]]:
 
 
 @contextmanager
-def open_store(
-    folder: Path | None, options: dict[str, Any]
-) -> Iterator[tuple[dict[Trial, Outcome], BinaryIO | None]]:
-    """Open the study in a folder, made when it is not there and locked; None keeps all in memory.
+def open_store(folder: Path | None, options: Options) -> Iterator[Store]:
+    """Open the study in a folder and lock it; None keeps all in memory.
 
-    Yields the outcomes that are there, and the file for further ones. `options` are what
-    results depend on, by name: those that are remembered must agree, and new ones are
-    added.
+    The folder is made when it does not exist. `options` must agree with those that the
+    folder remembers, and new ones are added to them.
     """
     if folder is None:
-        yield {}, None
+        yield Store(outcomes={}, file=None)
         return
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         _remember(folder, options)
-        path = folder / TRIALS
+        path = folder / TRIALS_FILE
         outcomes = _recover(path)
         with path.open("ab") as file:
-            yield outcomes, file
+            yield Store(outcomes, file)
             os.fsync(file.fileno())
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the system's lock on a file in the folder: it ends with the process, however that ends."""
-    with (folder / LOCK).open("ab") as file:
+    """Hold the operating system's lock on a file in the folder.
+
+    The lock ends with the process, also where that is killed.
+    """
+    with (folder / LOCK_FILE).open("ab") as file:
         try:
             _lock(file.fileno())
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
-                told = f"{folder} is in use by another process. Wait for it to end"
-                raise InUseError(f"{told}, or use another folder.") from error
+                raise InUseError(
+                    f"{folder} is in use by another process. Wait for it to end, or use"
+                    " another folder."
+                ) from error
             raise InputError(
                 f"{folder} cannot be locked ({error.strerror}), and two processes must not"
                 " write there at once. Use a folder on a disk of this machine."
@@ -306,6 +388,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> None:
+    """Lock an open file, or raise OSError at once where another process has locked it."""
     if os.name == "nt":
         windows = importlib.import_module("msvcrt")
         windows.locking(descriptor, windows.LK_NBLCK, 1)
@@ -315,16 +398,17 @@ def _lock(descriptor: int) -> None:
 
 
 def to_line(outcome: Outcome) -> bytes:
-    note = {} if outcome.note is None else {"note": outcome.note}
-    row = {
+    """Write an outcome as a line of JSON."""
+    row: dict[str, object] = {
         **outcome.at._asdict(),
         "pvalue": outcome.pvalue,
         "statistic": outcome.statistic,
-        **note,
     }
+    if outcome.note is not None:
+        row["note"] = outcome.note
     row["seconds"] = round(outcome.seconds, 6)
-    # Unicode stays readable; a line separator inside a string is escaped, so a line is a
-    # line.
+    # Unicode stays readable. JSON escapes a line break inside a string, so that an outcome
+    # is exactly one line.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -337,57 +421,84 @@ def from_line(line: bytes) -> Outcome:
     if not 0.0 <= row["pvalue"] <= 1.0:
         raise ValueError("not a p-value")
     return Outcome(
-        at, row["pvalue"], row["statistic"], row["seconds"], note=row.get("note")
+        at=at,
+        pvalue=row["pvalue"],
+        statistic=row["statistic"],
+        seconds=row["seconds"],
+        note=row.get("note"),
     )
 
 
 def _recover(path: Path) -> dict[Trial, Outcome]:
-    """Read the trials; cut off a last line that a kill has torn, leave out lines that make no sense."""
+    """Read the trials of a file, and repair it.
 
-    def say(what: str) -> None:
-        print(f"condgof: {path}: {what}", file=sys.stderr, flush=True)
+    A last line that a kill has torn is cut off; other lines that cannot be read are left
+    out.
+    """
+
+    def report(problem: str) -> None:
+        print(f"condgof: {path}: {problem}", file=sys.stderr, flush=True)
 
     data = path.read_bytes() if path.exists() else b""
-    whole = data.rfind(b"\n") + 1
+    whole = (
+        data.rfind(b"\n") + 1
+    )  # the number of bytes up to the end of the last whole line
     if whole < len(data):
         os.truncate(path, whole)
         torn = f"the last line was torn ({len(data) - whole} bytes, by a kill or a crash)"
-        say(f"{torn} and is cut off; its trial is done again.")
+        report(f"{torn} and is cut off; its trial is done again.")
     outcomes: dict[Trial, Outcome] = {}
     for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
         try:
             outcome = from_line(line)
         except (ValueError, KeyError, TypeError, RecursionError):
-            say(f"line {number} cannot be read; its trial is done again if it is needed.")
+            report(
+                f"line {number} cannot be read; its trial is done again if it is needed."
+            )
         else:
             outcomes[outcome.at] = outcome
     return outcomes
 
 
-def _remember(folder: Path, options: dict[str, Any]) -> None:
-    """Refuse options that would change the results of the folder; write the union of both."""
-    path, known = folder / OPTIONS, dict[str, Any](format=FORMAT)
-    if path.exists():
-        known = {}
-        with suppress(ValueError, RecursionError):
-            known = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(known, dict) or known.get("format") != FORMAT:
-            lacking = f"{path} is not the {OPTIONS} of a study that this version can read"
-            raise errors.StudyError(f"{lacking}. Use another folder.")
-    elif (folder / TRIALS).exists():
-        lacking = f"{folder} has {TRIALS} but not the {OPTIONS} that says what they are"
-        raise errors.StudyError(f"{lacking}. Use another folder.")
-    both = {**known, **options}
-    if changed := [name for name in known if both[name] != known[name]]:
-        told = "; ".join(f"its {n} was {known[n]}, and is {both[n]} now" for n in changed)
-        advice = "Go on with its own options, or use another folder"
-        raise errors.StudyError(
-            f"{folder} holds a study whose results would change: {told}. {advice}."
+def _remember(folder: Path, options: Options) -> None:
+    """Refuse options that would change the results of a folder; write the union of both."""
+    path = folder / OPTIONS_FILE
+    known = _known_options(folder)
+    union = {**known, **options}
+    changed = [name for name in known if union[name] != known[name]]
+    if changed:
+        changes = "; ".join(
+            f"its {name} was {known[name]}, and is {union[name]} now" for name in changed
         )
-    if both.keys() != known.keys() or not path.exists():
+        raise errors.StudyError(
+            f"{folder} holds a study whose results would change: {changes}. Go on with its"
+            " own options, or use another folder."
+        )
+    if union.keys() != known.keys() or not path.exists():
         temporary = path.with_suffix(".tmp")
         with temporary.open("w", encoding="utf-8") as file:
-            json.dump(both, file, indent=2, ensure_ascii=False)
+            json.dump(union, file, indent=2, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)  # the old file or the new one, never half of one
+
+
+def _known_options(folder: Path) -> Options:
+    """Read the options that a folder remembers; those of a new folder are the format."""
+    path = folder / OPTIONS_FILE
+    if not path.exists():
+        if (folder / TRIALS_FILE).exists():
+            raise errors.StudyError(
+                f"{folder} has {TRIALS_FILE} but not the {OPTIONS_FILE} that says what they"
+                " are. Use another folder."
+            )
+        return {"format": FORMAT}
+    known = None
+    with suppress(ValueError, RecursionError):
+        known = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(known, dict) or known.get("format") != FORMAT:
+        raise errors.StudyError(
+            f"{path} is not the {OPTIONS_FILE} of a study that this version can read. Use"
+            " another folder."
+        )
+    return known

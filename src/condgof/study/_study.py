@@ -1,4 +1,4 @@
-"""What a study gives back: the outcome of each trial, and rejection rates with exact intervals."""
+"""What a study gives back: the outcome of each trial, and rejection rates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +18,25 @@ from condgof.errors import InputError
 from condgof.result import Shown, share_interval
 from condgof.study._names import title_of
 
-#: What a spreadsheet takes for the start of a formula, also in its wide form.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+#: What a spreadsheet takes for the start of a formula, also as full-width characters.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+#: Digits of records: what is left of an exact interval after another version of SciPy
+#: computed it.
+RECORD_DIGITS = 6
+
+
+class Cell(NamedTuple):
+    """A problem at a sample size, and the test that it is given to."""
+
+    problem: str
+    n: int
+    method: str
 
 
 class Trial(NamedTuple):
-    """The coordinates of a trial."""
+    """The coordinates of a trial: a cell, and the number of the sample."""
 
     problem: str
     n: int
@@ -43,8 +56,7 @@ class Outcome:
     statistic: float | None
     seconds: float
     error: str | None = None
-    #: What is special: observations outside the model's support, which refute it without a
-    #: test.
+    #: Why there was no test: observations outside the model's support refute it.
     note: str | None = None
 
 
@@ -69,26 +81,36 @@ class Row:
     problem: str
     n: int
     method: str
-    #: Trials that gave a p-value, and those of at most alpha.
+    #: Trials that gave a p-value.
     trials: int
+    #: Trials whose p-value is at most alpha.
     rejections: int
-    #: Their share (None without trials) and its exact (Clopper–Pearson) 95% interval.
+    #: rejections / trials; None without trials.
     rate: float | None
+    #: Lower end of the exact (Clopper–Pearson) 95% interval of the rate.
     low: float
+    #: Upper end of that interval.
     high: float
     #: Trials that ended in an error; they count in nothing else.
     failed: int
 
     @classmethod
-    def of(
-        cls, at: tuple[str, int, str], pvalues: Sequence[float | None], alpha: float
-    ) -> Row:
+    def from_pvalues(cls, cell: Cell, pvalues: Sequence[float | None], alpha: float) -> Row:
         """Count the rejections among p-values; None stands for a trial that failed."""
         valid = [p for p in pvalues if p is not None]
         rejections = sum(p <= alpha for p in valid)
-        low, high = (float(end) for end in share_interval(rejections, len(valid)))
-        rate = rejections / len(valid) if valid else None
-        return cls(*at, len(valid), rejections, rate, low, high, len(pvalues) - len(valid))
+        interval = share_interval(rejections, len(valid))
+        return cls(
+            problem=cell.problem,
+            n=cell.n,
+            method=cell.method,
+            trials=len(valid),
+            rejections=rejections,
+            rate=rejections / len(valid) if valid else None,
+            low=float(interval.low),
+            high=float(interval.high),
+            failed=len(pvalues) - len(valid),
+        )
 
     def __str__(self) -> str:
         if self.rate is None:
@@ -101,43 +123,47 @@ class Row:
 class Study(Shown):
     """Rejection rates of tests on problems, from `run_study`."""
 
-    #: The problems, the sample sizes of each, and the tests.
+    #: The problems.
     topics: tuple[Topic, ...]
+    #: Sample sizes of each problem, by its name.
     sizes: Mapping[str, tuple[int, ...]]
+    #: Names of the tests.
     methods: tuple[str, ...]
-    #: Samples of each problem and size, which all tests see; the level of rejections.
+    #: Samples of each problem and size, which all tests see.
     trials: int
+    #: A test rejects where its p-value is at most alpha.
     alpha: float
     #: Passing it as ``rng=`` gives this very study.
     seed: int
+    #: The outcome of each trial.
     outcomes: Mapping[Trial, Outcome]
 
     def pvalues(self, problem: str, n: int, method: str) -> FloatArray:
-        """Return the p-values of one cell, (trials,), in the order of trials; NaN where one failed."""
+        """Return the p-values of one cell, (trials,), by trial; NaN where one failed."""
         if method not in self.methods or n not in self.sizes.get(problem, ()):
             raise InputError(f"The study has no cell {problem!r}, n = {n}, {method!r}.")
-        return np.array([o.pvalue for o in self._cell(problem, n, method)], dtype=float)
+        return np.array(self._pvalues(Cell(problem, n, method)), dtype=float)
 
     def table(self) -> tuple[Row, ...]:
         """Return one row a cell: rejections, their share and its exact 95% interval."""
-        cells = ((cell, [o.pvalue for o in self._cell(*cell)]) for cell in self.cells())
-        return tuple(Row.of(cell, pvalues, self.alpha) for cell, pvalues in cells)
+        return tuple(
+            Row.from_pvalues(cell, self._pvalues(cell), self.alpha) for cell in self.cells()
+        )
 
-    def cells(self) -> list[tuple[str, int, str]]:
+    def cells(self) -> list[Cell]:
         """Return (problem, n, method) of all cells, in order."""
-        return [
-            (t.name, n, m)
-            for t in self.topics
-            for n in self.sizes[t.name]
-            for m in self.methods
-        ]
+        sizes = {topic.name: self.sizes[topic.name] for topic in self.topics}
+        return list_cells(sizes, self.methods)
 
     def failures(self) -> list[Outcome]:
         """Return the trials that ended in an error."""
         return [o for o in self.outcomes.values() if o.error is not None]
 
     def refuted(self) -> list[Outcome]:
-        """Return the trials with observations outside the model's support: they count as rejections."""
+        """Return the trials with observations outside the model's support.
+
+        They count as rejections.
+        """
         return [o for o in self.outcomes.values() if o.note is not None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,15 +179,7 @@ class Study(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as plain objects, one a cell; what `to_frame` is made of."""
-        # Six digits: what is left of an exact interval after another version of SciPy
-        # computed it.
-        return [
-            {
-                name: round(v, 6) if isinstance(v, float) else v
-                for name, v in asdict(row).items()
-            }
-            for row in self.table()
-        ]
+        return [_record(row) for row in self.table()]
 
     def to_csv(self) -> str:
         """Return the table as CSV, one line a cell."""
@@ -173,17 +191,17 @@ class Study(Shown):
 
     def to_markdown(self) -> str:
         """Return the table as Markdown, one a problem."""
-        blocks = []
-        for topic, sizes, lines in self._blocks():
-            head = (
-                f"| test | {' | '.join(f'n = {n}' for n in sizes)}"
-                f" |\n{'|---' * (1 + len(sizes))}|"
-            )
-            body = [
-                f"| {_markdown(title_of(m))} | {' | '.join(cells)} |" for m, *cells in lines
-            ]
-            blocks.append("\n".join([f"**{_markdown(topic.heading)}**", "", head, *body]))
-        return "\n\n".join(blocks)
+        rates = self._rates()
+        tables = []
+        for topic in self.topics:
+            lines = [f"**{_markdown(topic.heading)}**", ""]
+            sizes = self.sizes[topic.name]
+            lines.append(_markdown_line(["test", *(f"n = {n}" for n in sizes)]))
+            lines.append("|---" * (1 + len(sizes)) + "|")
+            for method, texts in rates[topic.name].items():
+                lines.append(_markdown_line([_markdown(title_of(method)), *texts]))
+            tables.append("\n".join(lines))
+        return "\n\n".join(tables)
 
     def write(self, folder: Path) -> None:
         """Write the table as table.txt, .csv, .json and .md."""
@@ -196,19 +214,16 @@ class Study(Shown):
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
-    def _cell(self, problem: str, n: int, method: str) -> list[Outcome]:
-        return [self.outcomes[Trial(problem, n, method, i)] for i in range(self.trials)]
+    def _pvalues(self, cell: Cell) -> list[float | None]:
+        """Return the p-values of a cell in the order of trials; None where one failed."""
+        return [self.outcomes[Trial(*cell, i)].pvalue for i in range(self.trials)]
 
-    def _blocks(self) -> Iterator[tuple[Topic, tuple[int, ...], list[list[str]]]]:
-        """Yield each problem with its sizes and lines: a method, and its rate at each size."""
-        rates = {(row.problem, row.n, row.method): str(row) for row in self.table()}
-        for topic in self.topics:
-            sizes = self.sizes[topic.name]
-            yield (
-                topic,
-                sizes,
-                [[m, *(rates[topic.name, n, m] for n in sizes)] for m in self.methods],
-            )
+    def _rates(self) -> dict[str, dict[str, list[str]]]:
+        """Return problem → method → its rate at each size, as text."""
+        rates: dict[str, dict[str, list[str]]] = {}
+        for row in self.table():
+            rates.setdefault(row.problem, {}).setdefault(row.method, []).append(str(row))
+        return rates
 
     def __repr__(self) -> str:
         counts = (
@@ -224,20 +239,52 @@ class Study(Shown):
         return f"Share of {self.trials} samples in which {rejects}"
 
     def __str__(self) -> str:
+        rates = self._rates()
         blocks = [self.words]
-        for topic, sizes, lines in self._blocks():
-            listed = [["", *(f"n = {n}" for n in sizes)], *lines]
-            widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-            texts = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in listed)
-            blocks.append("\n".join([f"{topic.name}: {topic.heading}", *texts]))
+        for topic in self.topics:
+            table = [["", *(f"n = {n}" for n in self.sizes[topic.name])]]
+            for method, texts in rates[topic.name].items():
+                table.append([method, *texts])
+            heading = f"{topic.name}: {topic.heading}"
+            blocks.append("\n".join([heading, *_aligned(table)]))
         return "\n\n".join(blocks)
 
 
+def list_cells(sizes: Mapping[str, Sequence[int]], methods: Iterable[str]) -> list[Cell]:
+    """Return all cells: by problem, then by size, then by method."""
+    names = list(methods)
+    cells = []
+    for problem, counts in sizes.items():
+        for n in counts:
+            cells += [Cell(problem, n, method) for method in names]
+    return cells
+
+
+def _record(row: Row) -> dict[str, Any]:
+    """Return a row as plain objects, rounded."""
+    record = asdict(row)
+    for name, value in record.items():
+        if isinstance(value, float):
+            record[name] = round(value, RECORD_DIGITS)
+    return record
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    """Return the lines of a table of texts with their columns aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]
+
+
+def _markdown_line(texts: list[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
 def csv_cell(value: object) -> object:
-    """Keep a spreadsheet from running text: what looks like a formula gets an apostrophe in front."""
-    formula = isinstance(value, str) and value.lstrip(" ").startswith(FORMULA)
+    """Put an apostrophe before what a spreadsheet would run as a formula."""
+    formula = isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_STARTS)
     return f"'{value}" if formula else value
 
 
 def _markdown(text: str) -> str:
+    """Escape the characters that Markdown would read."""
     return re.sub(r"([\\|*_`<[])", r"\\\1", text)

@@ -1,0 +1,269 @@
+"""Sentences of findings: the only place where their numbers become English."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from condgof.check._quantities import LARGEST, QUANTITIES, SD
+from condgof.result import rounded
+
+if TYPE_CHECKING:
+    from condgof.check._record import Finding
+
+#: In place of an interval, where refits show that the fit sets a number.
+SET_BY_FIT = "(the fit makes it so)"
+
+
+def words_of(finding: Finding) -> str:
+    """Write what a finding says, with its interval."""
+    return SENTENCES[finding.quantity](finding)
+
+
+def direction_of(finding: Finding) -> str:
+    """Say what the model is: "too narrow", "class a too often"."""
+    if finding.kind not in QUANTITIES:  # the difference of two models, or outliers
+        return finding.label
+    quantity = QUANTITIES[finding.kind]
+    is_more = finding.estimate > finding.expected
+    label = finding.label
+    if finding.kind == "events" and label:
+        label = f" in the {label}"
+    return (quantity.more if is_more else quantity.less).replace("{}", label)
+
+
+def brief_of(finding: Finding) -> str:
+    """Say the number of a finding in a few words."""
+    value = rounded(finding.estimate)
+    expected = rounded(finding.expected)
+    label = finding.label
+    if label == LARGEST:
+        return f"{value} are counts of a probability below 0.01"
+    of_label = f"the {label} " if label else ""
+    if finding.kind == "shift":
+        return f"{of_label}by {rounded(abs(finding.estimate))} standard deviations"
+    if finding.kind == "spread":
+        if label:
+            return f"{of_label}{value} times as wide"
+        return f"the data spread {value} times as much"
+    if finding.kind == "events":
+        return _events_count(finding)
+    templates = {
+        "coverage": f"the {label} interval holds {value}",
+        "confidence": f"right in {value}, says {expected}",
+        "class": f"came in {value}, says {expected}",
+        "zeros": f"{value} are 0, says {expected}",
+        "quantile": f"{value} lie below it, says {expected}",
+        "correlation": f"of the residuals {value}, says {expected}",
+    }
+    return templates.get(finding.kind) or words_of(finding)
+
+
+def between(interval: tuple[float, float], *, draws: int = 0, side: str = "") -> str:
+    """Write an interval behind a number, or behind a distance "above" or "below".
+
+    Of a law that is known by draws, it says that ranks among them tell it.
+    """
+    by = f"; by ranks among {draws:,} draws" if draws else ""
+    low, high = (-interval[1], -interval[0]) if side == "below" else interval
+    if side and low < 0:  # the other end, or both, are on the other side
+        ends = [
+            f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval
+        ]
+        return f"(between {' and '.join(ends)}{by})"
+    return f"({rounded(low)} to {rounded(high)}{by})"
+
+
+def _interval(finding: Finding, *, draws: int = 0, side: str = "") -> str:
+    if finding.set_by_fit:
+        return SET_BY_FIT
+    return between(finding.interval, draws=draws, side=side)
+
+
+def _of_column(finding: Finding) -> str:
+    """Return " of y1" where y has several columns."""
+    return f" of {finding.column}" if finding.numbers.get("several") else ""
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage of two or three digits."""
+    if 0.0 < share < 1e-4:
+        return "<0.01%"
+    return f"{100 * share:.{2 if share < 0.1 else 3}g}%"
+
+
+def _median(finding: Finding) -> str:
+    subject = f"the median of the data{_of_column(finding)} lies"
+    return _shift(finding, subject, "the model's")
+
+
+def _mean(finding: Finding) -> str:
+    subject = f"the data{_of_column(finding)} lie on average"
+    return _shift(finding, subject, "what the model says")
+
+
+def _shift(finding: Finding, subject: str, than: str) -> str:
+    side = "above" if finding.estimate > 0 else "below"
+    ends = _interval(finding, draws=finding.numbers.get("draws", 0), side=side)
+    return f"{subject} {rounded(abs(finding.estimate))} {SD} {side} {than} {ends}"
+
+
+def _middle_half(finding: Finding) -> str:
+    subject = f"the middle half of the data{_of_column(finding)} is"
+    return _spread(finding, subject, "wide as the model's")
+
+
+def _sd(finding: Finding) -> str:
+    return _spread(
+        finding, f"the data{_of_column(finding)} spread", "much as the model says"
+    )
+
+
+def _spread(finding: Finding, subject: str, than: str) -> str:
+    spread = finding.estimate
+    times = "1.00" if abs(spread - 1.0) < 0.005 else rounded(spread)
+    ends = _interval(finding, draws=finding.numbers.get("draws", 0))
+    return f"{subject} {times} times as {than} {ends}"
+
+
+def _skew(finding: Finding) -> str:
+    of = _of_column(finding)
+    above = percent(finding.numbers["above"])
+    below = percent(finding.numbers["below"])
+    return (
+        f"{above} of the rows lie above the model's 95% quantile{of} and {below} below its"
+        " 5% quantile"
+    )
+
+
+def _tails(finding: Finding) -> str:
+    share = finding.estimate
+    words = (
+        f"{percent(share)} of the rows lie outside the model's {finding.label}"
+        f" interval{_of_column(finding)}"
+    )
+    if not share:
+        return f"{words}, and it says {percent(finding.expected)}"
+    ratio = share / finding.expected
+    times = f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
+    return f"{words}, {times} times what it says"
+
+
+def _largest_counts(finding: Finding) -> str:
+    return (
+        f"{rounded(finding.estimate)} of the rows {_interval(finding)} have a count so"
+        " large that the model gives it, or a larger one, a probability below 0.01"
+    )
+
+
+def _outliers(finding: Finding) -> str:
+    count = int(finding.estimate)
+    rows = finding.numbers["rows"]
+    scores = finding.numbers["z"]
+    listed = ", ".join(
+        f"{row:,} (z = {rounded(z)})" for row, z in zip(rows, scores, strict=True)
+    )
+    if count > len(rows):
+        listed += f", and {count - len(rows):,} more"
+    subject = "1 row lies" if count == 1 else f"{count:,} rows lie"
+    noun = "row" if count == 1 else "rows"
+    column = f" in {finding.column}" if finding.numbers.get("several") else ""
+    n = finding.numbers["n"]
+    return f"{subject} further out{column} than any of {n:,} rows should: {noun} {listed}"
+
+
+def _correlation(finding: Finding) -> str:
+    expected = rounded(finding.expected) if finding.expected else 0
+    return (
+        f"the residuals of {finding.column} have the correlation"
+        f" {rounded(finding.estimate)} {_interval(finding)}, and the model says {expected}"
+    )
+
+
+def _share(
+    finding: Finding, *, before: str = "", after: str = "", expected: bool = True
+) -> str:
+    """Write a share of rows; and what is predicted, where it differs from row to row."""
+    words = f"{before}{rounded(finding.estimate)} of the rows{after} {_interval(finding)}"
+    if expected:
+        words += f", and the model says {rounded(finding.expected)}"
+    return words
+
+
+def _coverage(finding: Finding) -> str:
+    before = f"the model's {finding.label} interval{_of_column(finding)} holds "
+    return _share(finding, before=before, expected=False)
+
+
+def _quantile(finding: Finding) -> str:
+    after = f" lie below the {finding.label} quantile"
+    return _share(finding, after=after, expected=False)
+
+
+def _confidence(finding: Finding) -> str:
+    return _share(finding, before="the most probable class is right in ")
+
+
+def _class(finding: Finding) -> str:
+    return _share(finding, before=f"class {finding.label} came in ")
+
+
+def _zeros(finding: Finding) -> str:
+    return _share(finding, after=" are 0")
+
+
+def _events_count(finding: Finding) -> str:
+    count = finding.numbers["count"]
+    mean = finding.numbers["mean"]
+    place = finding.numbers["place"]
+    at = f" in the {finding.label} (cumulative hazard {place})" if finding.label else ""
+    expected = f"{mean:,.1f}" if mean >= 1 else rounded(mean)
+    plural = "" if count == 1 else "s"
+    return f"{count:,} event{plural} observed{at}, {expected} expected"
+
+
+def _events(finding: Finding) -> str:
+    low, high = finding.interval
+    return (
+        f"{_events_count(finding)} (ratio {rounded(finding.estimate)}, {rounded(low)} to"
+        f" {rounded(high)})"
+    )
+
+
+def _mean_score(finding: Finding) -> str:
+    low, high = finding.interval
+    ends = SET_BY_FIT if finding.set_by_fit else between((-high, -low))
+    return (
+        f"the mean score{_of_column(finding)} is {rounded(-finding.estimate)} of its"
+        f" standard deviation {ends}, and should be 0"
+    )
+
+
+def _score_spread(finding: Finding) -> str:
+    return (
+        f"the data{_of_column(finding)} spread {rounded(finding.estimate)} times as much as"
+        f" the scores say {_interval(finding)}"
+    )
+
+
+#: By `Finding.quantity`.
+SENTENCES: dict[str, Callable[[Finding], str]] = {
+    "median": _median,
+    "mean": _mean,
+    "middle half": _middle_half,
+    "sd": _sd,
+    "coverage": _coverage,
+    "skew": _skew,
+    "tails": _tails,
+    "largest counts": _largest_counts,
+    "outliers": _outliers,
+    "correlation": _correlation,
+    "confidence": _confidence,
+    "class": _class,
+    "zeros": _zeros,
+    "quantile": _quantile,
+    "events": _events,
+    "mean score": _mean_score,
+    "score spread": _score_spread,
+    "difference": lambda finding: str(finding.numbers["words"]),
+}

@@ -1,0 +1,243 @@
+"""Classes: how often the most probable one is right, and how often each comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._axes import Axis, digits, quoted
+from condgof.check._quantities import Signal
+from condgof.check._size import (
+    MATRIX,
+    Bench,
+    Size,
+    features_of_x,
+    pair_sums,
+    root_of,
+    size_of,
+)
+from condgof.check.kinds._rows import CheckedRows, FrameColumn, RowTable, rows_class
+from condgof.check.kinds._signals import CellSignals, Signals
+from condgof.laws import Law, class_numbers, normalised
+from condgof.methods import LOCAL_BANDWIDTH, narrowed
+from condgof.residuals import ClassResiduals
+from condgof.sample import Column, Seed
+from condgof.stein import RowsInMemory
+
+if TYPE_CHECKING:
+    from condgof.check._findings import Reader
+    from condgof.check._record import Finding
+
+#: At most this many classes, the most probable ones, are examined one by one.
+MOST_CLASSES = 12
+#: Classes by rank, for the size of a misfit: the first, the next, all others.
+RANKS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRows(CheckedRows):
+    """Rows with class probabilities."""
+
+    label = "classes"
+    probabilities: AnyArray  #: As the law has them, (n, K).
+    codes: IntArray  #: The position of the observed class, (n,).
+    class_names: tuple[str, ...]
+    #: The labels of the classes, (K,), where these are numbers; None where they are text.
+    class_numbers: FloatArray | None = None
+
+    @classmethod
+    def from_law(cls, table: RowTable, law: Law, residuals: ClassResiduals) -> ClassRows:
+        return cls(
+            table=table,
+            comparison={},
+            moments=None,
+            probabilities=residuals.probabilities,
+            codes=residuals.observed,
+            class_names=residuals.class_names,
+            class_numbers=class_numbers(law),
+        )
+
+    @property
+    def largest_classes(self) -> IntArray:
+        """The most probable classes over all rows; of two, the second."""
+        shares = np.asarray(self.probabilities, dtype=np.float64).mean(axis=0)
+        largest = np.sort(np.argsort(-shares, kind="stable")[:MOST_CLASSES])
+        return largest if len(shares) > 2 else np.array([1])
+
+    def observed_values(self) -> AnyArray:
+        return np.array(self.class_names)[self.codes]
+
+    def y_frame_columns(self) -> Iterator[FrameColumn]:
+        yield self._classes_in_frame(self.y_name, self.codes)
+
+    def predicted_columns(self) -> Iterator[FrameColumn]:
+        p = np.asarray(self.probabilities, dtype=np.float64)
+        if len(self.class_names) == 2:
+            yield FrameColumn(Column(f"probability_{self.class_names[1]}"), p[:, 1])
+        yield self._classes_in_frame("predicted", p.argmax(axis=1))
+        yield FrameColumn(Column("confidence"), p.max(axis=1))
+
+    def _classes_in_frame(self, name: str, codes: IntArray) -> FrameColumn:
+        """Return classes at positions `codes` (n,) as a column of the type of y."""
+        if self.class_numbers is None:
+            return FrameColumn(Column(name, self.class_names), codes)
+        column = Column(name, boolean=self._boolean)
+        return FrameColumn(column, self.class_numbers[codes])
+
+    @property
+    def _boolean(self) -> bool:
+        """Whether y holds false and true, which are the classes 0 and 1."""
+        both = self.class_numbers is not None and np.isin(self.class_numbers, (0, 1)).all()
+        return bool(both and self.y_columns[0].boolean)
+
+    def searched_predictions(self) -> list[FrameColumn]:
+        columns = list(self.predicted_columns())
+        # Of two classes the probability tells which is predicted, and how confidently.
+        if len(self.class_names) == 2:
+            return columns[:1]
+        # Subgroups are of one class each, also where labels are numbers.
+        p = np.asarray(self.probabilities, dtype=np.float64)
+        predicted = FrameColumn(
+            Column("predicted", self.class_names), p.argmax(axis=1) * 1.0
+        )
+        return [predicted, *columns[1:]]
+
+    def query_predictions(self, axis: Axis) -> Axis:
+        if axis.levels is None or self.class_numbers is None:
+            return axis
+        name = quoted(axis.name)
+        queries = tuple(f"{name} == {digits(number)}" for number in self.class_numbers)
+        return replace(axis, queries=queries)
+
+    def search_notes(self) -> Iterator[str]:
+        count = len(self.class_names)
+        if count > MOST_CLASSES:
+            yield (
+                f"of {count} classes the {MOST_CLASSES} most probable ones were looked at"
+                " by themselves in the search for slices"
+            )
+
+    def findings(
+        self, reader: Reader, rows: IntArray, *, overall: bool
+    ) -> Iterator[Finding]:
+        p = normalised(self.probabilities[rows])
+        codes = self.codes[rows]
+        top = np.argmax(p, axis=1)
+        confidence = p[np.arange(len(p)), top]
+        about = Signal("confidence", self.y_name)
+        yield reader.share_finding(rows, codes == top, confidence, about)
+        for k in self.largest_classes:
+            about = Signal("class", self.y_name, self.class_names[k])
+            yield reader.share_finding(rows, codes == k, p[:, k], about)
+
+    def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        whole = np.asarray(self.probabilities)
+        largest = self.largest_classes
+        p = normalised(whole)
+        top = np.argmax(p, axis=1)
+        mean = np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
+
+        def at(some: IntArray, codes: IntArray) -> AnyArray:
+            is_top = (codes == top[some][:, None])[:, :, None]
+            is_class = codes[:, :, None] == largest
+            expected = mean[some][:, None].astype(np.float32)
+            return np.concatenate([is_top, is_class], axis=2, dtype=np.float32) - expected
+
+        def probabilities(some: IntArray) -> FloatArray:
+            return normalised(whole[some])
+
+        cells = CellSignals(probabilities, at)
+        classes = [Signal("class", self.y_name, self.class_names[k]) for k in largest]
+        values = at(np.arange(len(whole)), self.codes[:, None])[:, 0]
+        return Signals(
+            about=(Signal("confidence", self.y_name), *classes),
+            values=values.astype(np.float64),
+            variance=mean * (1.0 - mean),
+            redraw=cells.redraw,
+            bound=1.0,
+            cells=cells,
+        )
+
+
+@rows_class.register
+def _(residuals: ClassResiduals) -> type[CheckedRows]:
+    return ClassRows
+
+
+@size_of.register
+def _(residuals: ClassResiduals, bench: Bench) -> Size:
+    """A probability s that goes from the most probable class to the next.
+
+    k is narrow, so that misfits of opposite signs do not cancel.
+    """
+    p = normalised(residuals.probabilities)
+    f = features_of_x(narrowed(bench.kernel, LOCAL_BANDWIDTH), bench)
+    one_hot = -p
+    one_hot[np.arange(len(p)), residuals.observed] += 1.0
+    moved = first_to_next(p)
+    sums = pair_sums(
+        f,
+        by_label_and_rank(p, one_hot),
+        by_label_and_rank(p, moved),
+        bench.dependence,
+        lambda some: squares_by_label_and_rank(p[some]),
+    )
+    return Size(
+        parts=(sums,),
+        of=root_of(1.0, 1.0),
+        unit="probability on the wrong class",
+        like="predicted probabilities that are off by {} at every x",
+        wider=wider_by(p, moved),
+    )
+
+
+def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
+    """Return how much more a class varies where probabilities p (n, K) are off by s·moved.
+
+    `moved` is of each row, (n, K), or of all rows, (1, K).
+    """
+    step = -(-len(moved) // MATRIX)
+    few = p[: len(moved) : step]
+    few_moved = moved[::step]
+
+    def variance(q: FloatArray) -> float:
+        return float(np.mean(1.0 - np.square(q).sum(axis=1)))
+
+    def wider(s: float) -> float:
+        changed = variance(np.clip(few + s * few_moved, 0.0, 1.0))
+        return max(changed / max(variance(few), 1e-12), 1.0)
+
+    return wider
+
+
+def first_to_next(p: FloatArray) -> FloatArray:
+    """Return the move of probability from the most probable class to the next, (n, K)."""
+    order = np.argsort(-p, axis=1, kind="stable")
+    rows = np.arange(len(p))
+    moved = np.zeros(p.shape)
+    moved[rows, order[:, 0]] = -1.0
+    moved[rows, order[:, 1]] = 1.0
+    return moved
+
+
+def by_label_and_rank(p: FloatArray, values: FloatArray) -> FloatArray:
+    """Return values (n, K) of classes by label, then by rank in p, (n, K + RANKS)."""
+    ranked = np.take_along_axis(values, np.argsort(-p, axis=1, kind="stable"), axis=1)
+    others = ranked[:, RANKS - 1 :].sum(axis=1, keepdims=True)
+    return np.concatenate([values, ranked[:, : RANKS - 1], others], axis=1)
+
+
+def squares_by_label_and_rank(p: FloatArray) -> FloatArray:
+    """Return E[l²] as `squares_of` does, for l = 1{same label} + 1{same rank}, (m, m)."""
+    ranks = by_label_and_rank(p, p)[:, p.shape[1] :]
+    place = np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1)
+    has_rank = np.minimum(place, RANKS - 1)[:, :, None] == np.arange(RANKS)
+    joint = (p[:, :, None] * has_rank).reshape(len(p), -1)
+    apart = (p[:, :, None] * ranks[:, None, :]).reshape(len(p), -1)
+    mean = p @ p.T + ranks @ ranks.T
+    once = np.square(p) @ p.T + np.square(ranks) @ ranks.T + 2.0 * apart @ joint.T
+    return np.asarray(mean + 2.0 * joint @ joint.T - once - once.T + np.square(mean))

@@ -1,0 +1,335 @@
+"""Counts: mean, spread, zeros, and the upper tail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._findings import Residual, mean_and_spread
+from condgof.check._quantities import LARGEST, SD, Signal
+from condgof.check._record import Finding
+from condgof.check._size import (
+    SHIFT,
+    Bench,
+    Size,
+    features_of_x,
+    mean_residuals,
+    off_diagonal_mean,
+    pair_sums,
+    size_of,
+    squares_of,
+)
+from condgof.check.kinds._bands import bands_of
+from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
+from condgof.check.kinds._signals import CellSignals, Signals
+from condgof.kernels import cell_scales
+from condgof.laws import (
+    Law,
+    Moments,
+    Outcomes,
+    RatioOutcomes,
+    cell_of,
+    evaluate_cdf_grid,
+    moments_of,
+    normalised,
+    standardised,
+)
+from condgof.residuals import CountResiduals, legendre
+from condgof.sample import Seed
+from condgof.stein import RowsInMemory
+
+if TYPE_CHECKING:
+    from condgof.check._findings import Reader
+
+#: Rows whose probabilities are worked on at a time.
+PIECE_ROWS = 4096
+#: The least standard deviation that counts are measured in.
+LEAST_SCALE = 1e-6
+#: The largest count that is drawn by itself; larger ones are together.
+MOST_COUNTS = 60
+#: The least of the largest count that is drawn by itself.
+FEWEST_COUNTS = 5
+#: So many rows should not have the most probable count, for a spread to tell anything.
+LEAST_UNLIKELY = 10
+#: A count is large if it, or a larger one, has less than this probability.
+LARGE_PROBABILITY = 0.01
+#: Legendre polynomials of the PIT that tell shift and spread.
+SHIFT_AND_SPREAD = 2
+#: Sizes of a misfit, in standard deviations, at which D(s) is computed,
+SIZES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: from about this many rows.
+TILTED_ROWS = 64
+#: Halvings in the search for the tilt of a law of counts,
+TILT_STEPS = 14
+#: and the largest tilt.
+LARGEST_TILT = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class CountRows(CheckedRows):
+    """Rows with counts."""
+
+    label = "counts"
+    #: (y − mean)/sd, (n, 1); None where the law has no finite moments.
+    z: FloatArray | None
+    #: The probability of the most probable cell, (n,).
+    surest: FloatArray
+    #: The probability of 0, (n,); None where the law does not tell it.
+    zeros: FloatArray | None
+    #: The probability of y or a larger count, (n,); None likewise.
+    upper: FloatArray | None
+    #: The mean over all rows of the probabilities of 0, 1, …, and of all above; or None.
+    count_probabilities: FloatArray | None
+    #: The model's quantiles of y, (n, levels), NaN in rows that were not asked; or None.
+    bands: FloatArray | None = None
+
+    @classmethod
+    def from_law(cls, table: RowTable, law: Law, residuals: CountResiduals) -> CountRows:
+        outcomes = residuals.known_outcomes
+        surest = [
+            outcomes.take(piece).probabilities.max(axis=1)
+            for piece in _pieces(len(table.y))
+        ]
+        if isinstance(outcomes, RatioOutcomes):
+            told = _told_by_ratios(outcomes)
+        else:
+            told = _told_by_law(law, table.y)
+        z = None
+        if told.moments is not None:
+            scale = np.maximum(told.moments.scale, LEAST_SCALE)
+            z = (table.y - told.moments.location) / scale
+        return cls(
+            table=table,
+            comparison={} if z is None else {"z": z[:, 0]},
+            moments=told.moments,
+            z=z,
+            surest=np.concatenate(surest),
+            zeros=told.zeros,
+            upper=told.upper,
+            count_probabilities=told.count_probabilities,
+        )
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether a count was 0, or one should have been."""
+        if self.zeros is None:
+            return False
+        return bool((self.y == 0).any() or self.zeros.sum() >= 1)
+
+    def with_bands(self, law: Law, seed: Seed) -> Self:
+        return replace(self, bands=bands_of(law, self.n, seed))
+
+    def findings(
+        self, reader: Reader, rows: IntArray, *, overall: bool
+    ) -> Iterator[Finding]:
+        if self.z is not None:
+            residual = Residual(rows, self.z[rows, 0], self.y_name)
+            # Rare counts may not have come, so the sd is at least that of the model.
+            mean, *spread = mean_and_spread(reader, residual, least=1.0)
+            yield mean
+            if (1.0 - self.surest[rows]).sum() >= LEAST_UNLIKELY:
+                yield from spread
+        if self.zeros is not None and self.has_zeros:
+            is_zero = self.y[rows, 0] == 0
+            about = Signal("zeros", self.y_name)
+            yield reader.share_finding(rows, is_zero, self.zeros[rows], about)
+        # Of a law without a variance it is all that can be said of a subgroup.
+        if self.upper is not None and (overall or self.z is None):
+            yield self._large_counts(reader, rows, self.upper[rows])
+
+    def _large_counts(self, reader: Reader, rows: IntArray, upper: FloatArray) -> Finding:
+        share = reader.share(rows, upper < LARGE_PROBABILITY)
+        return Finding(
+            kind="tails",
+            column=self.y_name,
+            estimate=share.value,
+            interval=share.interval,
+            # Counts come in steps: the probability is at most this.
+            expected=min(share.value, LARGE_PROBABILITY),
+            label=LARGEST,
+            quantity="largest counts",
+        )
+
+    def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        """Return shift and spread by the middle of each step of the CDF, and zeros."""
+        residuals = rows.residuals
+        assert isinstance(residuals, CountResiduals)
+        outcomes = residuals.known_outcomes
+        with_zeros = self.has_zeros
+        zero_cell = _zero_cells(law, outcomes, self.n)
+        kinds = ("shift", "spread", "zeros") if with_zeros else ("shift", "spread")
+        about = tuple(Signal(kind, self.y_name) for kind in kinds)
+
+        def probabilities(some: IntArray) -> FloatArray:
+            return np.asarray(normalised(outcomes.take(some).probabilities))
+
+        def uncentred(some: IntArray, p: FloatArray, codes: IntArray) -> FloatArray:
+            """Return the signals of cells (r, m), before their mean is subtracted."""
+            steps = np.cumsum(p, axis=1) - 0.5 * p
+            middle = np.take_along_axis(steps, codes, axis=1)
+            values = legendre(np.clip(middle, 0.0, 1.0))[..., : len(about)]
+            if with_zeros:
+                values[..., SHIFT_AND_SPREAD] = codes == zero_cell[some][:, None]
+            return np.asarray(values)
+
+        values = np.empty((self.n, len(about)))
+        variance = np.empty((self.n, len(about)))
+        mean = np.empty((self.n, len(about)))
+        bound = np.zeros(len(about))
+        for some in _pieces(self.n):
+            p = probabilities(some)
+            every_cell = np.broadcast_to(np.arange(p.shape[1]), p.shape)
+            each = uncentred(some, p, every_cell)
+            mean[some] = (p[:, :, None] * each).sum(axis=1)
+            each -= mean[some][:, None]
+            variance[some] = (p[:, :, None] * np.square(each)).sum(axis=1)
+            values[some] = each[np.arange(len(some)), outcomes.observed[some]]
+            bound = np.maximum(bound, np.abs(each).max(axis=(0, 1)))
+
+        def at(some: IntArray, codes: IntArray) -> AnyArray:
+            each = uncentred(some, probabilities(some), codes) - mean[some][:, None]
+            return np.asarray(each, dtype=np.float32)
+
+        cells = CellSignals(probabilities, at)
+        return Signals(
+            about=about,
+            values=values,
+            variance=variance,
+            redraw=cells.redraw,
+            bound=bound,
+            cells=cells,
+        )
+
+
+def _pieces(n: int) -> list[IntArray]:
+    """Return the numbers of n rows, cut into pieces."""
+    return np.split(np.arange(n), np.arange(PIECE_ROWS, n, PIECE_ROWS))
+
+
+def _zero_cells(law: Law, outcomes: Outcomes, n: int) -> IntArray:
+    """Return the cell that a count of 0 falls into in each row, (n,)."""
+    if isinstance(outcomes, RatioOutcomes):
+        return -outcomes.start.astype(np.int64)
+    location, scale = (part[:, 0] for part in law.location_scale())
+    return cell_of(standardised(np.zeros(n), location, scale))
+
+
+class _Told(NamedTuple):
+    """What a law of counts tells; see `CountRows`."""
+
+    moments: Moments | None
+    zeros: FloatArray | None
+    upper: FloatArray | None
+    count_probabilities: FloatArray | None
+
+
+def _told_by_ratios(outcomes: RatioOutcomes) -> _Told:
+    """Of ratios, by the probabilities that they are normalised to."""
+    p = outcomes.probabilities
+    start = outcomes.start
+    at = np.arange(float(p.shape[1]))
+    mean = (p @ at)[:, None]
+    variance = (p * np.square(at - mean)).sum(axis=1, keepdims=True)
+    upper = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]
+    return _Told(
+        moments=Moments(location=start[:, None] + mean, scale=np.sqrt(variance)),
+        zeros=np.where(start == 0, p[:, 0], 0.0),
+        upper=upper[np.arange(len(p)), outcomes.observed],
+        count_probabilities=None,
+    )
+
+
+def _told_by_law(law: Law, y: FloatArray) -> _Told:
+    """Of a CDF: the probabilities of small counts, and of y or a larger one."""
+    moments = moments_of(law, "mean_std")
+    if not law.can("cdf"):
+        return _Told(moments, None, None, None)
+    n = len(y)
+    high = np.quantile(y, 0.99) + 2
+    most = int(min(max(high, FEWEST_COUNTS), MOST_COUNTS))
+    total = np.zeros(most + 1)
+    zeros = []
+    for piece in _pieces(n):
+        cdf = evaluate_cdf_grid(law.take(piece), np.arange(-1.0, most + 1))
+        total += cdf[:, 1:].sum(axis=0)
+        zeros.append(cdf[:, 1] - cdf[:, 0])
+    return _Told(
+        moments=moments,
+        zeros=np.concatenate(zeros),
+        upper=1.0 - law.cdf(y - 1.0),
+        count_probabilities=np.diff(total / n, prepend=0.0, append=1.0),
+    )
+
+
+@rows_class.register
+def _(residuals: CountResiduals) -> type[CheckedRows]:
+    return CountRows
+
+
+@size_of.register
+def _(residuals: CountResiduals, bench: Bench) -> Size:
+    """The law is tilted until its mean is off by s standard deviations."""
+    outcomes = residuals.known_outcomes
+    (kernel,) = cell_scales(residuals.cells, (1.0,))
+    f = features_of_x(bench.kernel, bench)
+    xi = kernel.features(np.asarray(residuals.values))
+    root = kernel.features(np.eye(kernel.width))
+
+    def expected(some: IntArray) -> FloatArray:
+        p = normalised(outcomes.take(some).probabilities)
+        return squares_of(p, root @ root.T)
+
+    is_linear = outcomes.linear
+    sums = pair_sums(f, xi, None, bench.dependence, expected if is_linear else None)
+    some = np.arange(0, len(f), -(-len(f) // TILTED_ROWS))
+    few = outcomes.take(some)
+    near = f[some] @ f[some].T
+    p = normalised(few.probabilities)
+    positions = residuals.cells.blocks[0].positions if is_linear else None
+    at = np.arange(float(p.shape[1])) if positions is None else positions
+    squares = []
+    variances = []
+    for size in SIZES:
+        q = shifted_law(p, at, size) if size else p
+        moved = kernel.features(mean_residuals(few, q - p))
+        mean_square = off_diagonal_mean(near * (moved @ moved.T))
+        squares.append(mean_square / off_diagonal_mean(near))
+        variances.append(float(np.mean(q @ np.square(at) - np.square(q @ at))))
+    # √(D(s)/E[k]), and how much more the counts vary.
+    roots = np.maximum.accumulate(np.sqrt(np.maximum(squares, 0.0)))
+    wider = np.maximum(np.array(variances) / max(variances[0], 1e-12), 1.0)
+    return Size(
+        parts=(sums,),
+        of=lambda d: float(np.interp(math.sqrt(max(d, 0.0)), roots, SIZES)),
+        unit=SD,
+        like=SHIFT,
+        wider=lambda s: float(np.interp(s, SIZES, wider)),
+    )
+
+
+def shifted_law(p: FloatArray, at: FloatArray, size: float) -> FloatArray:
+    """Tilt p (n, K) of counts at (K,) until the mean has moved by `size` sds.
+
+    q ∝ p·exp(θz): of a Poisson law that is another one. Where the counts end before, it is
+    as near as can be.
+    """
+    away = at - (p @ at)[:, None]
+    variance = np.maximum((p * np.square(away)).sum(axis=1), 1e-300)
+    z = away / np.sqrt(variance)[:, None]
+    with np.errstate(divide="ignore"):
+        logs = np.log(p)
+    theta = np.zeros(len(p))
+    step = LARGEST_TILT / 2.0
+    for _ in range(TILT_STEPS):
+        q = logs + theta[:, None] * z
+        q -= q.max(axis=1, keepdims=True)
+        np.exp(q, out=q)
+        q /= q.sum(axis=1, keepdims=True)
+        theta += np.where((q * z).sum(axis=1) < size, step, -step)
+        step *= 0.5
+    return np.asarray(q)

@@ -1,0 +1,325 @@
+"""Nulls by random signs (wild bootstrap), or other weights, of rows, blocks and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray
+from condgof.engine import Engine, single_threaded_blas
+from condgof.errors import check_overflow
+from condgof.null._bootstrap import bootstrap_weights
+from condgof.null._dependence import Dependence
+from condgof.null._draws import (
+    DOUBLE_ROUNDING,
+    SINGLE_ROUNDING,
+    NullDraws,
+    TestedRows,
+    settle,
+)
+from condgof.residuals import OUTLIERS
+from condgof.sample import Seed
+from condgof.stein import Piece, Plan, Unit, UnitSums, gather_units, row_uniforms
+
+#: So few rows have few patterns of signs: ties must be seen, so double precision is used.
+FEW_ROWS = 32
+#: Numbers that are held at a time;
+HELD_NUMBERS = 2**23
+#: a large block of columns is worked on in this many parts, for several threads.
+BLOCK_PARTS = 4
+#: Beyond `RowSigns`, independent rows are gathered in at most this many blocks.
+MOST_BLOCKS = 2048
+#: Rows that depend on each other are gathered in at most this many parcels.
+MOST_PARCELS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class RowSigns:
+    """Give each row a weight: one sign for each, or for each group or stretch of rows."""
+
+    bootstrap: str  #: What a user calls the weights ("auto", "wild", "multinomial", …).
+    dependence: Dependence
+    solver = "lowrank"
+
+    @property
+    def label(self) -> str:
+        return self.dependence.named(self.bootstrap)
+
+    def draw(
+        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+    ) -> NullDraws:
+        n = rows.total
+        weights = self.dependence.weights(self.bootstrap, n, m, seed)
+        w = weights.block(0, n)
+        drawn = _weighted_rows(plan, rows, w, engine)
+        # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
+        drawn = replace(drawn, draws=weights.factor * (n - 1) * drawn.draws)
+        if len(plan.statistics) == 1:  # tests of one pair of kernels have no other family
+            return drawn
+        (piece,) = rows.pieces()  # so few rows are one piece
+        values = _additional_values(plan, piece)
+        if values is None:
+            return drawn
+        # Where scores are all that is known, this takes the place of the largest outliers.
+        return drawn.plus(OUTLIERS, float(values.sum()), values @ w)
+
+
+def _additional_values(plan: Plan, piece: Piece) -> FloatArray | None:
+    """Return the additional function of single rows, (b,), 0 in rows that do not count."""
+    if piece.keep is None:
+        return plan.test_functions.additional_values(piece.x, piece.residuals)
+    kept = np.flatnonzero(piece.keep)
+    some = plan.test_functions.additional_values(piece.x[kept], piece.residuals.take(kept))
+    if some is None:
+        return None
+    values = np.zeros(piece.total)
+    values[kept] = some
+    return values
+
+
+def _weighted_rows(
+    plan: Plan, rows: TestedRows, w: FloatArray, engine: Engine
+) -> NullDraws:
+    """Draw ‖Σ_i w_i F_i⊗ξ_i‖² − Σ_i w_i²‖F_i‖²‖ξ_i‖² for each column of weights (n, m)."""
+    features, values = plan.hold(rows)
+    n = len(values)
+    check_overflow(values)
+    unit = np.abs(values).max() or 1.0  # so that single precision does not overflow
+    dtype = np.float64 if n <= FEW_ROWS else np.float32
+    left: AnyArray = np.asarray(w.T, dtype=dtype)
+    thin: AnyArray = np.asarray(features, dtype=dtype)
+    scaled: AnyArray = np.asarray(values / unit, dtype=dtype)
+
+    def terms(panel: int, columns: slice) -> AnyArray:
+        y = scaled[:, plan.cuts[panel].y]
+        return (thin[:, columns, None] * y[:, None, :]).reshape(n, -1)
+
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        totals = [(features[:, cut.x].T @ values[:, cut.y])[None] for cut in plan.cuts]
+        feature_squares = plan.feature_squares(features)
+        value_squares = plan.value_squares(values)
+        whole = plan.squares(totals)[0]
+        diagonal = plan.diagonal(feature_squares, value_squares)
+        w_squares = np.square(w)
+        drawn_diagonal = diagonal[:, None]
+        if (w_squares != 1.0).any():
+            drawn_diagonal = np.concatenate(
+                [
+                    _pair_products(
+                        feature_squares[:, panel.features],
+                        value_squares[:, panel.test_functions],
+                    ).T
+                    @ w_squares
+                    for panel in plan.panels
+                ]
+            )
+    forms = _quadratic_forms(plan, terms, left, engine).forms
+    forms = np.square(unit, dtype=float) * forms
+    check_overflow(whole, forms)
+    is_double = values.dtype == features.dtype == np.float64
+    rounding = DOUBLE_ROUNDING if is_double else SINGLE_ROUNDING
+    draw_rounding = (
+        DOUBLE_ROUNDING if dtype is np.float64 and is_double else SINGLE_ROUNDING
+    )
+    return NullDraws(
+        statistics=settle(whole - diagonal, whole + diagonal, rounding),
+        draws=settle(forms - drawn_diagonal, forms + drawn_diagonal, draw_rounding),
+        sizes=diagonal,
+    )
+
+
+def _pair_products(a: AnyArray, b: AnyArray) -> AnyArray:
+    """Return the products of all columns of a (n, k) and b (n, l), row by row, (n, k·l)."""
+    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSigns:
+    """Give blocks of many independent rows random signs; within a block signs are fixed.
+
+    Of weights that are no signs, Σ_b w_b²‖V_b‖² is replaced by its mean: all kinds of
+    weights have E[w²] = 1 (the multinomial ones up to 1/B).
+    """
+
+    bootstrap: str
+    dependence: Dependence
+    solver = "lowrank"
+
+    @property
+    def label(self) -> str:
+        return self.dependence.named(self.bootstrap)
+
+    def draw(
+        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+    ) -> NullDraws:
+        units = sum_over_blocks(plan, rows, MOST_BLOCKS, seed, engine)
+        count = len(units.counts)
+        weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
+        drawn = weighted_units(plan, units.sums, weights, engine)
+        whole = plan.squares([one[None] for one in units.totals])[0]
+        sizes = units.diagonal.sum(axis=0)
+        return NullDraws(
+            statistics=whole - sizes,
+            draws=drawn.forms - drawn.unit_squares[:, None],
+            sizes=sizes,
+            details={"blocks": count},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ParcelSigns:
+    """Give parcels of many rows that depend on each other random signs.
+
+    Pairs of rows within a parcel are in neither the statistics nor the draws.
+    """
+
+    bootstrap: str
+    dependence: Dependence
+    solver = "lowrank"
+
+    @property
+    def label(self) -> str:
+        return self.dependence.named(self.bootstrap)
+
+    def draw(
+        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+    ) -> NullDraws:
+        parcel_of = self.dependence.parcels(rows.total, MOST_PARCELS)
+
+        def units_of(piece: Piece) -> Iterable[Unit]:
+            parcels = parcel_of(piece.start, piece.stop)
+            for parcel in np.unique(parcels):
+                yield Unit(int(parcel), np.flatnonzero(parcels == parcel))
+
+        units = gather_units(plan, rows, units_of, engine)
+        count = len(units.counts)
+        n = rows.n
+        weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
+        drawn = weighted_units(plan, units.sums, weights, engine)
+        whole = plan.squares([one[None] for one in units.totals])[0]
+        sizes = units.diagonal.sum(axis=0)
+        pairs_between = float(n) * n - float(np.square(units.counts).sum())
+        factor = n * (n - 1.0) / pairs_between
+        return NullDraws(
+            statistics=factor * (whole - drawn.unit_squares),
+            draws=factor * (drawn.forms - drawn.unit_squares[:, None]),
+            sizes=factor * sizes,
+            details={"parcels": count},
+        )
+
+
+def block_length(n: int, most: int) -> int:
+    """Return the length of at most `most` blocks: a power of 2, so that they fit pieces."""
+    return 1 << max(0, int(np.ceil(np.log2(n / most))))
+
+
+def sum_over_blocks(
+    plan: Plan, rows: TestedRows, most: int, seed: Seed, engine: Engine
+) -> UnitSums:
+    """Sum over blocks of rows in their order; within a block signs are drawn once."""
+    length = block_length(rows.total, most)
+
+    def units_of(piece: Piece) -> Iterable[Unit]:
+        uniforms = row_uniforms(seed, piece.start, piece.stop, 1)
+        signs = np.where(uniforms >= 0.5, 1.0, -1.0)
+        # Pieces of a Dask array begin where its chunks do, not where blocks do.
+        first = min(-piece.start % length, piece.total)
+        if first:
+            number = piece.start // length
+            yield Unit(number, slice(first), length=length, signs=signs[:first])
+        if first < piece.total:
+            number = (piece.start + first) // length
+            yield Unit(number, slice(first, None), length=length, signs=signs[first:])
+
+    return gather_units(plan, rows, units_of, engine)
+
+
+class WeightedUnits(NamedTuple):
+    """Quadratic forms of weighted sums over units."""
+
+    forms: FloatArray  #: ‖Σ_b w_b V_b‖² of each statistic and draw, (K, m).
+    unit_squares: FloatArray  #: Σ_b ‖V_b‖², (K,).
+
+
+def weighted_units(
+    plan: Plan, sums: list[AnyArray], weights: FloatArray, engine: Engine
+) -> WeightedUnits:
+    """Weigh sums V_b over units, (B, R_p, q_p) of each panel, by weights (B, m)."""
+
+    def terms(panel: int, columns: slice) -> AnyArray:
+        cut = plan.cuts[panel]
+        whole = sums[panel].reshape(len(weights), -1)
+        first = columns.start - cut.x.start
+        last = columns.stop - cut.x.start
+        return whole[:, first * cut.y_width : last * cut.y_width]  # a view: it may be large
+
+    left = np.ascontiguousarray(weights.T.astype(sums[0].dtype))
+    weighted = _quadratic_forms(plan, terms, left, engine, with_squares=True)
+    check_overflow(weighted.forms, weighted.unit_squares)
+    return weighted
+
+
+def _quadratic_forms(
+    plan: Plan,
+    terms: Callable[[int, slice], AnyArray],
+    weights: AnyArray,
+    engine: Engine,
+    *,
+    with_squares: bool = False,
+) -> WeightedUnits:
+    """Return ‖Σ_b w_b V_b‖² of each statistic for weights (m, B).
+
+    `terms` gives V of some columns of features in a panel, (B, columns·q_p): some columns
+    are computed at a time, and added up within blocks of features. Statistics are numbered
+    panel by panel, block by block, which is the order in which the parts come.
+    """
+
+    def task(item: _Columns) -> FloatArray:
+        part = terms(item.panel, item.columns)
+        width = item.columns.stop - item.columns.start
+        square = np.square(weights @ part, dtype=np.float64)
+        square = square.reshape(len(weights), width, -1).sum(axis=1)
+        if with_squares:
+            each = np.einsum("bc,bc->c", part, part, dtype=np.float64)
+            square = np.vstack([square, each.reshape(width, -1).sum(axis=0)])
+        # `y_blocks` is 1 where a column belongs to a block: the first 1 is where it begins.
+        block_starts = plan.cuts[item.panel].y_blocks.argmax(axis=0)
+        return np.asarray(np.add.reduceat(square, block_starts, axis=1).T)
+
+    items = _column_parts(plan, units=weights.shape[1])
+    by_block: dict[tuple[int, int], FloatArray] = {}
+    for item, value in zip(items, engine.local.map(task, items), strict=True):
+        key = (item.panel, item.block_start)
+        by_block[key] = by_block[key] + value if key in by_block else value
+    forms = np.concatenate(list(by_block.values()))
+    if with_squares:
+        return WeightedUnits(forms=forms[:, :-1], unit_squares=forms[:, -1])
+    return WeightedUnits(forms=forms, unit_squares=np.empty(0))
+
+
+class _Columns(NamedTuple):
+    """Some columns of features of a block, which are worked on together."""
+
+    panel: int
+    block_start: int  #: The first column of the block.
+    columns: slice
+
+
+def _column_parts(plan: Plan, units: int) -> list[_Columns]:
+    """Cut the blocks of features of each panel into parts that fit into memory."""
+    parts = []
+    for number, (panel, cut) in enumerate(zip(plan.panels, plan.cuts, strict=True)):
+        most = max(1, HELD_NUMBERS // (units * cut.y_width))
+        for block in plan.features.blocks[panel.features]:
+            first = block.columns.start
+            last = block.columns.stop
+            width = last - first
+            # A large block is cut into parts for several threads.
+            step = most if width <= most // 2 else min(most, -(-width // BLOCK_PARTS))
+            for start in range(first, last, step):
+                columns = slice(start, min(start + step, last))
+                parts.append(_Columns(panel=number, block_start=first, columns=columns))
+    return parts

@@ -1,0 +1,262 @@
+"""y against what is predicted, or against a column, with the model's bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check import Axis, Check, Slice
+from condgof.check.kinds import CheckedRows
+from condgof.report import _chart as c
+from condgof.report._bins import (
+    ColumnBins,
+    axis_of,
+    bins_of,
+    names_column,
+    part_rows,
+    shade,
+)
+from condgof.report._chart import Chart
+from condgof.report._dispatch import RowResiduals, row_residuals
+from condgof.result import number
+
+#: Rows that are drawn at random among those inside the model's 99% interval.
+MOST_ROWS = 800
+#: Rows that are drawn on either side outside of it.
+MOST_FAR = 200
+#: Half the width of the 99% interval of N(0, 1).
+FAR = 2.5758
+#: Half the widths of its 90% and 50% intervals.
+HALF_WIDTH_90 = 1.6449
+HALF_WIDTH_50 = 0.6745
+#: Quantiles of z at `BAND_LEVELS` under a law that makes z normal.
+NORMAL_BANDS = (-HALF_WIDTH_90, -HALF_WIDTH_50, 0.0, HALF_WIDTH_50, HALF_WIDTH_90)
+#: What is drawn where mean and standard deviation are all that is known.
+MOMENT_BANDS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+#: Points of the bands along the only column of x, where they are exact.
+EXACT_POINTS = 240
+#: The most bins of bands along other columns, and the rows for each of fewer bins.
+MOST_BAND_BINS = 28
+ROWS_OF_BAND_BIN = 8
+#: Up to this many different values on the x axis, points are moved aside at random.
+MOST_JITTERED = 80
+#: How far points are moved, in distances of neighbouring values.
+JITTER = 0.25
+#: Half the width of a box at a level.
+HALF_BOX = 0.4
+
+
+def fit(
+    check: Check, column: str | None = None, part: Slice | None = None, *, y: int = 0
+) -> Chart | None:
+    """Draw y against what is predicted, or a column; the range of a slice is shaded."""
+    checked = check.checked
+    axis = axis_of(checked, column, y)
+    residuals = row_residuals(checked)
+    if residuals is None or axis is None:
+        return None
+    bins = bins_of(axis, check, part)
+    if not bins.names:
+        return None
+    name = checked.y_columns[y].name
+    z = residuals.z[:, y]
+    values = z if residuals.bands is None else checked.y[:, y]
+    if axis.levels is None:
+        across = axis.values
+        x = c.along(axis)
+        drawn = np.arange(checked.n)
+    else:
+        across = bins.codes.astype(float)
+        x = bins.scale
+        drawn = np.flatnonzero(bins.codes >= 0)
+    up = c.robust_ends(values[drawn], _band_ends(residuals, across, x.ends))
+    marks: list[c.Mark] = []
+    if names_column(part, axis):
+        inside = part_rows(checked, part)
+        if axis.levels is None:
+            ranges = [(float(across[inside].min()), float(across[inside].max()))]
+        else:
+            ranges = bins.extent(axis, inside)
+        marks.append(shade(ranges, up))
+    marks += _model_marks(checked, residuals, axis, bins, x.ends)
+    rows, legend = _row_marks(
+        checked.n, residuals, across[drawn], values[drawn], z[drawn], x.ends, up
+    )
+    outside = _outside_band(residuals, z, values)
+    residual_name = f"residual of {name}, in standard deviations"
+    return Chart(
+        title=_title(name, residuals, outside),
+        x=x,
+        y=c.numeric(residual_name if residuals.bands is None else name, up),
+        marks=(*marks, *rows),
+        table=_table(residuals, bins, x.name, values, outside),
+        legend=legend,
+        size=(540, 330),
+    )
+
+
+def _band_ends(residuals: RowResiduals, across: FloatArray, ends: c.Ends) -> list[float]:
+    """Return what the y axis has to show: the ends of the bands that are drawn."""
+    bands = residuals.bands
+    if bands is None:
+        return [-2.0, 2.0]
+    inside = (across >= ends[0]) & (across <= ends[1]) & np.isfinite(bands[:, 0])
+    shown = bands[inside]
+    return [shown[:, 0].min(), shown[:, 4].max()] if len(shown) else []
+
+
+def _outside_band(residuals: RowResiduals, z: FloatArray, values: FloatArray) -> FloatArray:
+    """Tell which rows lie outside the 90% band, (n,); NaN where the band is not known."""
+    bands = residuals.bands
+    if not residuals.are_normal and bands is not None:
+        beyond = (values < bands[:, 0]) | (values > bands[:, 4])
+        return np.where(np.isfinite(bands[:, 0]), beyond, np.nan)
+    bound = HALF_WIDTH_90 if residuals.are_normal else MOMENT_BANDS[-1]
+    return (np.abs(z) > bound).astype(float)
+
+
+def _band_name(residuals: RowResiduals) -> str:
+    if residuals.have_intervals:
+        return "the model's 90% band"
+    return "two standard deviations around the prediction"
+
+
+def _title(name: str, residuals: RowResiduals, outside: FloatArray) -> str:
+    known = int(np.isfinite(outside).sum())
+    of = "the rows" if known == len(outside) else f"{known:,} rows"
+    share = percent(np.nanmean(outside))
+    return f"{name} lies outside {_band_name(residuals)} in {share} of {of}"
+
+
+def percent(share: Any) -> str:
+    return f"{number(100 * float(share), 2)}%"
+
+
+def _table(
+    residuals: RowResiduals,
+    bins: ColumnBins,
+    x_name: str,
+    values: FloatArray,
+    outside: FloatArray,
+) -> c.Table:
+    """Return the numbers of each bin."""
+    columns: dict[str, Any] = {x_name: bins.names, "rows": bins.sizes}
+    columns["median of the data"] = [float(np.median(values[rows])) for rows in bins.rows]
+    bands = residuals.bands
+    if bands is not None:
+        known = np.isfinite(bands[:, 0])
+        parts = [bands[rows[known[rows]]] for rows in bins.rows]
+        unknown = np.full(bands.shape[1], np.nan)
+        means = np.array([part.mean(axis=0) if len(part) else unknown for part in parts])
+        of = "" if known.all() else f" in {known.sum():,} rows"
+        columns[f"mean of the model's medians{of}"] = means[:, 2]
+        ends = c.spans(means[:, 0], means[:, 4])
+        columns[f"means of the ends of its 90% bands{of}"] = ends
+    by_bin = [outside[rows] for rows in bins.rows]
+    columns[f"outside {_band_name(residuals)}"] = [
+        percent(np.nanmean(part)) if np.isfinite(part).any() else "–" for part in by_bin
+    ]
+    return c.table(columns)
+
+
+def _model_marks(
+    checked: CheckedRows,
+    residuals: RowResiduals,
+    axis: Axis,
+    bins: ColumnBins,
+    ends: c.Ends,
+) -> list[c.Mark]:
+    """Draw median and bands: as lines along a column of numbers, as boxes at levels."""
+    bands = residuals.bands
+    if bands is None:
+        five = NORMAL_BANDS if residuals.are_normal else MOMENT_BANDS
+        x = np.array(ends)
+        quantiles = np.tile(five, (2, 1))
+    else:
+        parts = _band_parts(checked, axis, bins, bands)
+        places = axis.values if axis.levels is None else bins.codes
+        x = np.array([places[rows].mean(axis=0) for rows in parts])
+        quantiles = np.array([bands[rows].mean(axis=0) for rows in parts])
+        if axis.levels is not None:
+            # Each level by itself: a box that the NaN after it ends.
+            x = (x[:, None] + [-HALF_BOX, HALF_BOX, HALF_BOX]).ravel()
+            quantiles = np.repeat(quantiles, 3, axis=0)
+            quantiles[2::3] = np.nan
+    return [
+        c.Band(x=x, low=quantiles[:, 0], high=quantiles[:, 4], kind="band90"),
+        c.Band(x=x, low=quantiles[:, 1], high=quantiles[:, 3], kind="band50"),
+        c.Line(x=x, y=quantiles[:, 2]),
+    ]
+
+
+def _band_parts(
+    checked: CheckedRows, axis: Axis, bins: ColumnBins, bands: FloatArray
+) -> list[IntArray]:
+    """Return the rows whose bands are averaged at each place along a column."""
+    known = np.flatnonzero(np.isfinite(bands[:, 0]) & (bins.codes >= 0))
+    known = known[np.argsort(axis.values[known], kind="stable")]
+    if axis.levels is not None:
+        codes = bins.codes[known]
+        parts = [known[codes == code] for code in np.unique(codes)]
+    elif len(checked.x_columns) == 1 and not axis.predicted:
+        # The only column determines the bands, so that single rows show them exactly.
+        some = np.unique(np.linspace(0, len(known) - 1, EXACT_POINTS).astype(int))
+        parts = [known[[k]] for k in some]
+    else:
+        # Bins are smaller towards the ends, so that the lines reach the ends.
+        count = int(np.clip(len(known) // ROWS_OF_BAND_BIN, 2, MOST_BAND_BINS))
+        share = np.sin(np.linspace(0.0, np.pi / 2, count + 1)) ** 2
+        parts = np.split(known, np.unique((share[1:-1] * len(known)).astype(int)))
+    return [rows for rows in parts if len(rows)]
+
+
+def _row_marks(
+    n: int,
+    residuals: RowResiduals,
+    x: FloatArray,
+    y: FloatArray,
+    z: FloatArray,
+    ends: c.Ends,
+    up: c.Ends,
+) -> tuple[list[c.Mark], tuple[c.Key, ...]]:
+    """Draw some rows at random, and all that are far from the model.
+
+    Rows beyond the edges are marked there. Returns the marks and the legend.
+    """
+    kinds: AnyArray = np.where(z > FAR, "high", np.where(z < -FAR, "low", "data"))
+    edge_marks, edge_keys, inside = c.beyond(x, y, ends, up, kinds)
+    rng = np.random.default_rng(0)
+    near = np.flatnonzero(inside & (kinds == "data"))
+    words = "data"
+    if len(near) > MOST_ROWS:
+        near = np.sort(rng.choice(near, MOST_ROWS, replace=False))
+        words = f"data, {MOST_ROWS} of {n:,} rows"
+    values = np.unique(x)
+    if len(values) <= MOST_JITTERED:
+        step = np.diff(values).min(initial=1.0)
+        x = x + step * rng.uniform(-JITTER, JITTER, len(x))
+    if residuals.are_counts:
+        y = y + rng.uniform(-JITTER, JITTER, len(y))
+    marks: list[c.Mark] = [c.Points(x[near], y[near])]
+    legend = [c.Key("dot", "data", words)]
+    for kind, side in (("high", "above"), ("low", "below")):
+        far = np.flatnonzero(inside & (kinds == kind))
+        if len(far):
+            furthest = far[np.argsort(-np.abs(z[far]), kind="stable")[:MOST_FAR]]
+            marks.append(c.Points(x[furthest], y[furthest], kind, size=5.5))
+            legend.append(c.Key("dot", kind, _far_words(residuals, len(far), side)))
+    return [*marks, *edge_marks], (*legend, *edge_keys, *_model_keys(residuals))
+
+
+def _far_words(residuals: RowResiduals, count: int, side: str) -> str:
+    place = "the 99% band" if residuals.are_normal else "by 2.58 sd or more"
+    some = f" ({MOST_FAR} drawn)" if count > MOST_FAR else ""
+    return f"{count:,} {side} {place}{some}"
+
+
+def _model_keys(residuals: RowResiduals) -> tuple[c.Key, ...]:
+    if residuals.have_intervals:
+        return c.keys("line model median; box band50 50%; box band90 90% band")
+    return c.keys("line model prediction; box band50 one sd around it; box band90 two")

@@ -1,0 +1,141 @@
+"""Estimates with intervals on one axis: slices, groups, and what they are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from condgof._typing import FloatArray
+from condgof.check import LARGEST, QUANTITIES, Slice
+from condgof.report import _chart as c
+from condgof.report._bins import sides
+from condgof.report._chart import Chart
+from condgof.report._text import shorten
+
+#: More rows than this are sorted, and have no names.
+MOST_NAMED_ROWS = 30
+#: Sizes of dots, and of marks of what is expected, with names and without.
+DOT_SIZE = 8.0
+SMALL_DOT_SIZE = 3.0
+PIN_SIZE = 16.0
+SMALL_PIN_SIZE = 4.0
+#: The height of a chart without names, in pixels; with names it depends on their number.
+UNNAMED_HEIGHT = 340
+
+
+def kind_name(kind: str, label: str = "") -> str:
+    """Name a kind of finding: "inside the 90% interval"; without label of any interval."""
+    if (kind, label) == ("tails", LARGEST):
+        return "counts of probability below 0.01"
+    if kind not in QUANTITIES:  # outliers, or the difference of two models
+        return kind
+    if kind == "class" and not label:
+        label = "a class"
+    words = QUANTITIES[kind].name.format(label)
+    return " ".join(words.split()).rstrip(",")
+
+
+def unit_of(kind: str) -> str:
+    """Return the unit of a kind of finding, in words; "" without one."""
+    return QUANTITIES[kind].unit if kind in QUANTITIES else ""
+
+
+def more_is_less(kind: str) -> bool:
+    """Whether more than predicted means too wide, underconfident or too high."""
+    return kind in QUANTITIES and QUANTITIES[kind].more_is_less
+
+
+def forest(items: Sequence[Slice]) -> Chart | None:
+    """Draw findings of one kind on one axis: that which leads most often."""
+    leading = [item.findings[0] for item in items if item.findings]
+    leading = [finding for finding in leading if finding.telling] or leading
+    if not leading:
+        return None
+    about = Counter(finding.about for finding in leading).most_common(1)[0][0]
+    kind, _, label = about
+    listed = [(part, f) for part in items for f in part.findings if f.about == about]
+    if len(listed) > MOST_NAMED_ROWS:
+        listed.sort(key=lambda each: each[1].expected - each[1].estimate)
+    count = len(listed)
+    numbers = np.array([[f.estimate, *f.interval, f.expected] for _, f in listed])
+    is_off = np.array([f.telling for _, f in listed])
+    # Those that are not certain come last.
+    distance = np.abs(numbers[:, 0] - numbers[:, 3]) * np.where(is_off, 1.0, 1e-9)
+    words = listed[int(np.argmax(distance))][0].words
+    if count == 1:
+        title = f"{words}: {listed[0][1].words}"
+    elif is_off.any():
+        off = f"{is_off.sum():,} of {count:,} differ from what the model says"
+        title = f"{off}, most of all {words}"
+    else:
+        title = f"None of {count:,} differs from what the model says"
+    turned = more_is_less(kind)
+    more, less = ("low", "high") if turned else ("high", "low")
+    ways = f"dot {more} more; dot {less} less; dot even not certain"
+    return intervals(
+        axis=", ".join(filter(None, [kind_name(kind, label), unit_of(kind)])),
+        names=[f"{part.words} · {part.n:,} rows" for part, _ in listed],
+        numbers=numbers,
+        turned=turned,
+        title=title,
+        legend=c.keys(f"dashed model of the model; {ways}"),
+    )
+
+
+def intervals(
+    *,
+    axis: str,
+    names: Sequence[str],
+    numbers: FloatArray,
+    title: str,
+    legend: tuple[c.Key, ...] = (),
+    turned: bool = False,
+    wide: int = 460,
+) -> Chart:
+    """Draw estimates with intervals, the first on top.
+
+    `numbers` are the estimate, both ends of its interval and what is expected, (rows, 4).
+    """
+    count = len(names)
+    estimate, low, high, expected = numbers[::-1].T
+    names = names[::-1]
+    at = np.arange(count) * 1.0
+    unnamed = count > MOST_NAMED_ROWS
+    ends = c.robust_ends(np.append(low, high), [*expected, *estimate], 0.06)
+    marks: list[c.Mark] = [c.rule(float(expected[0]), False, look="dashed")]
+    if np.ptp(expected) > 1e-9:  # one line cannot show what is expected
+        size = SMALL_PIN_SIZE if unnamed else PIN_SIZE
+        marks = [c.Points(expected, at, "model", "pin", size)]
+    marks.append(
+        c.Intervals(
+            at=at,
+            estimate=estimate,
+            low=low,
+            high=high,
+            kinds=sides(low, high, expected, turned=turned),
+            lying=True,
+            size=SMALL_DOT_SIZE if unnamed else DOT_SIZE,
+        )
+    )
+    if not unnamed:
+        for i, name in enumerate(names):
+            marks.append(c.Text(ends[0], float(i), shorten(name, 60), "start", 11.0))
+    y_name = f"{count:,} groups, by estimate" if unnamed else ""
+    return Chart(
+        title=title,
+        x=c.numeric(axis, ends),
+        y=c.Scale(y_name, (-0.5, count - 0.3)),
+        marks=tuple(marks),
+        table=c.table(
+            {
+                "where": names,
+                "estimate": estimate,
+                "interval": c.spans(low, high),
+                "expected": expected,
+            }
+        ),
+        legend=legend,
+        size=(wide, UNNAMED_HEIGHT if unnamed else 60 + 40 * count),
+    )

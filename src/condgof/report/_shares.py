@@ -1,0 +1,43 @@
+"""Shares of rows against what the model says: what classes and statements share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgof.check import ShareProfile
+from condgof.report import _chart as c
+from condgof.report._bins import ColumnBins, side_colours
+from condgof.report._dispatch import ProfileDrawing
+from condgof.result import number
+
+#: Where what was observed equals what the model says.
+DIAGONAL = c.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+
+
+def share_drawing(
+    profile: ShareProfile,
+    bins: ColumnBins,
+    *,
+    heads: tuple[str, ...],
+    label: str,
+    legend: str,
+) -> ProfileDrawing:
+    """Draw shares by bin; where they are less than expected, the model is too narrow."""
+    words = ""
+    at = profile.furthest
+    if at is not None:
+        k = profile.furthest_statement
+        share = number(profile.share[at, k], 2)
+        predicted = number(profile.predicted[at, k], 2)
+        words = f"{share} where the model says {predicted} at {bins.names[at]}"
+    return ProfileDrawing(
+        values=profile.estimate,
+        low=profile.low,
+        high=profile.high,
+        expected=profile.expected,
+        colours=side_colours(profile.side, turned=True),
+        heads=heads,
+        words=words,
+        label=label,
+        legend=legend,
+    )

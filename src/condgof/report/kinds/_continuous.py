@@ -1,0 +1,88 @@
+"""A continuous y of one column."""
+
+from __future__ import annotations
+
+from condgof._typing import IntArray
+from condgof.check import Check, Slice
+from condgof.check.kinds import ContinuousRows
+from condgof.report._bins import ColumnBins
+from condgof.report._chart import Chart
+from condgof.report._dispatch import (
+    AdviceRules,
+    Differences,
+    Picture,
+    ProfileDrawing,
+    RowResiduals,
+    advice_rules,
+    along_column,
+    available_pictures,
+    differences,
+    first_pictures,
+    row_residuals,
+    slice_facts,
+    slice_picture,
+    slice_quantiles,
+)
+from condgof.report._fit import fit
+from condgof.report._residuals import (
+    furthest_fact,
+    mean_fact,
+    normal_profile,
+    pit_picture,
+    residual_differences,
+    residual_histogram,
+    residual_quantiles,
+)
+
+
+def _residuals(checked: ContinuousRows) -> RowResiduals:
+    return RowResiduals(z=checked.z, are_normal=True, bands=checked.bands)
+
+
+@row_residuals.register
+def _(checked: ContinuousRows) -> RowResiduals | None:
+    return _residuals(checked)
+
+
+@first_pictures.register
+def _(checked: ContinuousRows, check: Check) -> list[Chart | None]:
+    return [fit(check), pit_picture(checked.pit[:, 0], checked.y_name)]
+
+
+@available_pictures.register
+def _(checked: ContinuousRows) -> dict[str, Picture]:
+    def draw_pit(check: Check, y: int = 0) -> Chart:
+        pits = checked.pit[:, y]
+        return pit_picture(pits, checked.y_columns[y].name)
+
+    return {"pit": draw_pit}
+
+
+@slice_picture.register
+def _(checked: ContinuousRows, check: Check, part: Slice) -> Chart | None:
+    return residual_histogram(checked, _residuals(checked), part)
+
+
+@slice_quantiles.register
+def _(checked: ContinuousRows, check: Check, part: Slice) -> Chart | None:
+    return residual_quantiles(checked, _residuals(checked), part)
+
+
+@along_column.register
+def _(checked: ContinuousRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
+    return normal_profile(checked.z[:, y], bins)
+
+
+@differences.register
+def _(checked: ContinuousRows, part: Slice | None) -> Differences | None:
+    return residual_differences(checked, _residuals(checked), part)
+
+
+@slice_facts.register
+def _(checked: ContinuousRows, rows: IntArray) -> list[str]:
+    return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
+
+
+@advice_rules.register
+def _(checked: ContinuousRows) -> AdviceRules:
+    return AdviceRules()

@@ -1,0 +1,193 @@
+"""Counts: residuals, and a rootogram of how often each count came."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from condgof._typing import IntArray
+from condgof.check import Check, Rootogram, Slice, rootogram_of
+from condgof.check.kinds import CountRows
+from condgof.report import _chart as c
+from condgof.report._bins import ColumnBins
+from condgof.report._chart import Chart
+from condgof.report._dispatch import (
+    AdviceRules,
+    Differences,
+    Picture,
+    ProfileDrawing,
+    RowResiduals,
+    advice_rules,
+    along_column,
+    available_pictures,
+    differences,
+    first_pictures,
+    row_residuals,
+    slice_facts,
+    slice_picture,
+    slice_quantiles,
+)
+from condgof.report._fit import fit
+from condgof.report._residuals import (
+    furthest_fact,
+    mean_fact,
+    mean_profile,
+    residual_differences,
+    residual_histogram,
+)
+from condgof.result import number
+
+#: Names of counts on the axis of a rootogram: more are thinned.
+MOST_NAMES = 13
+#: Half the width of a bar, and of the range of chance behind it.
+HALF_BAR = 0.42
+HALF_CHANCE = 0.5
+#: Ticks of the axis of rows are at 1, 4, 10, 40, … up to 4·10⁸, as far as they fit: those
+#: of less than this share of the height would stand too close to 0.
+TICK_POWERS = range(9)
+LEAST_TICK = 0.12
+
+
+def rootogram(checked: CountRows) -> Chart | None:
+    """Draw counts hanging from what the model expects of them, as square roots."""
+    curve = rootogram_of(checked)
+    if curve is None:
+        return None
+    name = checked.y_name
+    names = _bar_names(curve)
+    count = len(names)
+    at = np.arange(count) * 1.0
+    colours = {1: "s2", -1: "s-2", 0: "bar"}
+    kinds = tuple(colours[int(side)] for side in curve.side)
+    top = np.sqrt(np.maximum(curve.expected, 0.0))
+    hang = top - np.sqrt(curve.observed)
+    floor = top - np.sqrt(curve.chance_high)
+    ceiling = top - np.sqrt(curve.chance_low)
+    ends = (1.1 * float(min(hang.min(), floor.min())), 1.06 * float(top.max()))
+    step = -(-count // MOST_NAMES)
+    ways = (
+        "line model expected; box bar observed, hanging; box s2 more than expected; box s-2"
+        " less"
+    )
+    return Chart(
+        title=_rootogram_title(name, names, curve),
+        x=c.Scale(
+            name=name,
+            ends=(-0.7, count - 0.3),
+            at=tuple(at[::step].tolist()),
+            texts=tuple(names[::step]),
+            places=True,
+        ),
+        y=_square_root_scale(ends),
+        marks=(
+            c.Boxes(at - HALF_BAR, at + HALF_BAR, hang, top, kinds),
+            c.Boxes(
+                at - HALF_CHANCE, at + HALF_CHANCE, floor, ceiling, ("band90",) * count
+            ),
+            c.rule(0.0, kind="soft"),
+            c.Line(at, top),
+            c.Points(at, top, "model", size=5.0),
+        ),
+        table=c.table({name: names, "rows": curve.observed, "expected": curve.expected}),
+        legend=c.keys(f"{ways}; box band90 where bars end if the model is right"),
+        size=(420, 330),
+    )
+
+
+def _bar_names(curve: Rootogram) -> list[str]:
+    """Name bars: "3", "4–5" for counts that are together, "60+" for the last."""
+    names = [
+        f"{start}" if following == start + 1 else f"{start}–{following - 1}"
+        for start, following in pairwise(curve.starts)
+    ]
+    return [*names, f"{curve.starts[-1]}+"]
+
+
+def _rootogram_title(name: str, names: list[str], curve: Rootogram) -> str:
+    if not curve.side.any():
+        return f"Each {name} came as often as the model expects"
+    error = np.sqrt(np.maximum(curve.expected, 1))
+    worst = int(np.argmax(np.abs(curve.observed - curve.expected) / error))
+    usual = number(float(curve.expected[worst]))
+    rows = f"{curve.observed[worst]:,} rows"
+    return f"{name} was {names[worst]} in {rows}, where the model expects {usual}"
+
+
+def _square_root_scale(ends: c.Ends) -> c.Scale:
+    """Return the axis of rows, whose square roots are drawn."""
+    ticks = [
+        first * 10.0**power
+        for power in TICK_POWERS
+        for first in (1, 4)
+        if LEAST_TICK < (first * 10.0**power) ** 0.5 / ends[1] <= 1
+    ]
+    return c.Scale(
+        name="rows (square roots)",
+        ends=ends,
+        at=(0.0, *np.sqrt(ticks)),
+        texts=("0", *map(number, ticks)),
+    )
+
+
+def _residuals(checked: CountRows) -> RowResiduals | None:
+    """Return (y − mean)/sd; None where the law has no finite moments."""
+    if checked.z is None:
+        return None
+    return RowResiduals(z=checked.z, are_normal=False, bands=checked.bands, are_counts=True)
+
+
+@row_residuals.register
+def _(checked: CountRows) -> RowResiduals | None:
+    return _residuals(checked)
+
+
+@first_pictures.register
+def _(checked: CountRows, check: Check) -> list[Chart | None]:
+    return [fit(check), rootogram(checked)]
+
+
+@available_pictures.register
+def _(checked: CountRows) -> dict[str, Picture]:
+    def draw_rootogram(check: Check) -> Chart | None:
+        return rootogram(checked)
+
+    return {"rootogram": draw_rootogram}
+
+
+@slice_picture.register
+def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
+    residuals = _residuals(checked)
+    return None if residuals is None else residual_histogram(checked, residuals, part)
+
+
+@slice_quantiles.register
+def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
+    return None
+
+
+@along_column.register
+def _(checked: CountRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
+    return None if checked.z is None else mean_profile(checked.z[:, y], bins)
+
+
+@differences.register
+def _(checked: CountRows, part: Slice | None) -> Differences | None:
+    residuals = _residuals(checked)
+    return None if residuals is None else residual_differences(checked, residuals, part)
+
+
+@slice_facts.register
+def _(checked: CountRows, rows: IntArray) -> list[str]:
+    facts = mean_fact(checked, rows)
+    residuals = _residuals(checked)
+    if residuals is not None:
+        facts.append(furthest_fact(checked, residuals, rows))
+    return facts
+
+
+@advice_rules.register
+def _(checked: CountRows) -> AdviceRules:
+    return AdviceRules(
+        more_spread="A family that spreads more, such as the negative binomial"
+    )

@@ -1,0 +1,280 @@
+"""Residuals of a discrete y: indicators of its cells less their probabilities.
+
+A kernel on y is a linear map of these residuals to features, whose mean given x is exactly
+0 under the law (`condgof.kernels.CellKernel`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from condgof import kernels
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.kernels import CellKernel, Cells, Kernel, ResponseKernel
+from condgof.laws import FULL, PLAIN, Discrete, Law, Outcomes
+from condgof.residuals._rare import (
+    Exceptions,
+    draw_exceptions_in_blocks,
+    other_cells,
+)
+from condgof.residuals._residuals import (
+    STRETCHES,
+    Neighbours,
+    Resampled,
+    Resampler,
+    Residuals,
+    SizedBlock,
+    TestFunctionBlock,
+    TestFunctions,
+    side_by_side,
+)
+from condgof.residuals._stein import BANDWIDTHS
+from condgof.sample import Sample, Seed
+
+#: Test functions of all cells of all rows are held up to this many numbers.
+HELD_NUMBERS = 2**24
+#: Rows by which a kernel on y shows whether it says anything at all.
+PROBE_ROWS = 4096
+#: Columns that are examined for autocorrelation: a thousand classes need not all be.
+STRETCH_COLUMNS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class CellTestFunctions(TestFunctions):
+    """What kernels on the cells of y make of the residuals e_y − p, one block each."""
+
+    kernels: tuple[CellKernel, ...]
+    resampled = True
+
+    @property
+    def blocks(self) -> tuple[TestFunctionBlock, ...]:
+        sized = []
+        for kernel in self.kernels:
+            bandwidth = getattr(kernel.shown, "bandwidth", None)
+            block = TestFunctionBlock(kernel.name, bandwidth=bandwidth, is_named=True)
+            sized.append(SizedBlock(block, kernel.size))
+        return side_by_side(sized)
+
+    def evaluate(self, residuals: CellResiduals) -> FloatArray:
+        return self.features(np.asarray(residuals.values))
+
+    def features(self, values: FloatArray) -> FloatArray:
+        """Return ξ (n, q) of residuals (n, cells)."""
+        return np.concatenate([kernel.features(values) for kernel in self.kernels], axis=1)
+
+    def kernel_of(self, block: TestFunctionBlock) -> Kernel:
+        return self.kernels[self.blocks.index(block)].shown
+
+
+@dataclass(frozen=True, eq=False)
+class CellResiduals(Residuals):
+    """y as one of several cells, less the probability of each under the law."""
+
+    tests_locations = True
+    u: FloatArray  #: y as a number that kernels could compare, (n, d_y).
+    #: Residuals (n, cells), which may be made only when rows are taken.
+    values: FloatArray
+    cells: Cells  #: What the columns of the residuals are of.
+    #: From what y can be drawn given x; None where only ratios of probabilities are known.
+    outcomes: Outcomes | None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_cells(cls, law: Law, sample: Sample, *, full: bool, **more: Any) -> Self:
+        """Ask a law of a discrete y for its residuals, all of them or those of y alone.
+
+        `more` are fields of the subclass.
+        """
+        assert isinstance(law, Discrete)
+        by = FULL if full else PLAIN
+        compared = law.residuals(sample.y_given, by)
+        return cls(
+            u=compared.u,
+            values=compared.values,
+            cells=law.cells(by),
+            outcomes=compared.outcomes,
+            notes=law.remarks(sample.y_given),
+            **more,
+        )
+
+    @property
+    def n(self) -> int:
+        return len(self.u)
+
+    @property
+    def row_width(self) -> int:
+        return int(self.u.shape[1] + self.values.shape[1])
+
+    @property
+    def cell_count(self) -> int:
+        if self.outcomes is None:
+            return 1
+        return int(self.outcomes.probabilities.shape[1])
+
+    def take(self, rows: slice | IntArray) -> Self:
+        outcomes = self.outcomes
+        if outcomes is not None:
+            outcomes = outcomes.take(np.arange(self.n)[rows])
+        return replace(self, u=self.u[rows], values=self.values[rows], outcomes=outcomes)
+
+    def ready_kernel(self, kernel: object, seed: Seed) -> ResponseKernel:
+        return kernels.resolve_cells(kernel, self.cells)
+
+    def kernel_test_functions(
+        self,
+        kernel: ResponseKernel,
+        rng: np.random.Generator,
+        *,
+        precision: float,
+        cap: int,
+        single: bool,
+    ) -> CellTestFunctions:
+        assert isinstance(kernel, CellKernel)
+        return CellTestFunctions((kernel,))
+
+    def test_functions(self, seed: Seed) -> TestFunctions:
+        each = kernels.cell_scales(self.cells, BANDWIDTHS)
+        some = np.asarray(self.values[: min(self.n, PROBE_ROWS)])
+        # A kernel whose features are 0 in every row has nothing to compare.
+        telling = tuple(kernel for kernel in each if kernel.features(some).any())
+        return CellTestFunctions(telling or each[:1])
+
+    @property
+    def can_resample(self) -> bool:
+        return self.outcomes is not None
+
+    def resampler(
+        self, test_functions: TestFunctions, neighbours: Neighbours
+    ) -> Resampler | None:
+        return self.cell_resampler(test_functions)
+
+    def cell_resampler(
+        self, test_functions: TestFunctions, keep: AnyArray | None = None
+    ) -> CellResampler | None:
+        """Return what draws cells again; of rows that do not count (`keep`), zeros."""
+        if self.outcomes is None or not isinstance(test_functions, CellTestFunctions):
+            return None
+        return CellResampler.from_outcomes(test_functions, self.outcomes, keep)
+
+    def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
+        return {}
+
+    def dependence_values(self) -> FloatArray:
+        return np.asarray(self.values)
+
+    def stretches(self, size: int) -> list[FloatArray]:
+        if isinstance(self.values, np.ndarray):
+            return [self.values]
+        starts = np.unique(
+            np.linspace(0, max(self.n - size, 0), STRETCHES).astype(np.int64)
+        )
+        ends = np.append(starts[1:], self.n)  # so that stretches do not overlap
+        stretches = []
+        for start, end in zip(starts, ends, strict=True):
+            rows = slice(start, min(start + size, end))
+            stretches.append(np.asarray(self.values[rows])[:, :STRETCH_COLUMNS])
+        return stretches
+
+    def details(self) -> dict[str, Any]:
+        return {"standardized_by": self.cells.words}
+
+
+@dataclass(frozen=True, eq=False)
+class CellResampler:
+    """Draws of a discrete y from its law, for some rows, as test functions."""
+
+    test_functions: CellTestFunctions
+    outcomes: Outcomes
+    cumulative: FloatArray  #: Running sums of the probabilities of cells, (n, K).
+    mode: IntArray  #: The most probable cell of each row, (n,).
+    rare: FloatArray  #: Probability of any other cell, (n,).
+    #: ξ of all cells where that is held: (K, q) less its mean in each row, or (n, K, q).
+    table: FloatArray | None
+    mean: FloatArray | None  #: That mean, (n, q).
+    keep: AnyArray | None  #: Which rows count, (n,); all of them if None.
+    names = ()
+
+    @classmethod
+    def from_outcomes(
+        cls,
+        test_functions: CellTestFunctions,
+        outcomes: Outcomes,
+        keep: AnyArray | None = None,
+    ) -> CellResampler:
+        p = np.array(outcomes.probabilities, dtype=np.float64)
+        p /= p.sum(axis=1, keepdims=True)
+        n, count = p.shape
+        mode = p.argmax(axis=1)
+        cumulative = np.cumsum(p, axis=1)
+        cumulative[:, -1] = 2.0  # rounding must not leave a gap at the end
+        rare = np.where(np.arange(count) == mode[:, None], 0.0, p).sum(axis=1)
+        blocks = [block for kernel in test_functions.kernels for block, _ in kernel.parts]
+        table = mean = None
+        if all(block.stop <= outcomes.plain for block in blocks):
+            table = test_functions.features(np.eye(count, outcomes.plain))
+            mean = p @ table
+        elif n * count * test_functions.width <= HELD_NUMBERS:
+            every = []
+            for cell in range(count):
+                residuals = np.asarray(outcomes.residuals(np.full(n, cell)))
+                every.append(test_functions.features(residuals))
+            table = np.stack(every, axis=1)
+        return cls(
+            test_functions=test_functions,
+            outcomes=outcomes,
+            cumulative=cumulative,
+            mode=mode,
+            rare=rare,
+            table=table,
+            mean=mean,
+            keep=keep,
+        )
+
+    @property
+    def observed(self) -> FloatArray:
+        return np.empty(0)
+
+    def draw(self, rng: np.random.Generator, m: int) -> Resampled:
+        n = len(self.mode)
+        values = np.stack([self.drawn(rng.random(n)) for _ in range(m)], axis=1)
+        return Resampled(values=values, additional=np.empty((0, m)))
+
+    def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
+        """Return ξ (n, q) of cells drawn by uniform numbers (n,).
+
+        Rows whose exceptions have at most the probability `certain` are their mode.
+        """
+        codes = (uniform[:, None] >= self.cumulative).sum(axis=1)
+        if certain:
+            codes = np.where(self.rare <= certain, self.mode, codes)
+        return self.evaluate(None, codes)
+
+    def evaluate(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
+        """Return ξ (m, q) of cells (m,) at some rows, or at all."""
+        some = slice(None) if rows is None else rows
+        if self.table is None:
+            outcomes = self.outcomes if rows is None else self.outcomes.take(rows)
+            values = self.test_functions.features(np.asarray(outcomes.residuals(codes)))
+        elif self.mean is None:
+            each = np.arange(len(self.mode)) if rows is None else rows
+            values = self.table[each, codes]
+        else:
+            values = self.table[codes] - self.mean[some]
+        return np.asarray(values if self.keep is None else values * self.keep[some, None])
+
+    def exceptions(
+        self, start: int, certain: float, draws: range, seed: Seed
+    ) -> Exceptions:
+        """Return where rows that are nearly certain are not drawn as their mode."""
+        rare = np.where(self.rare <= certain, self.rare, 0.0)
+        return draw_exceptions_in_blocks(rare, certain, start, draws, seed)
+
+    def other_cells(self, exceptions: Exceptions) -> IntArray:
+        """Return which other cells exceptions are, (e,)."""
+        rows = exceptions.rows
+        p = self.outcomes.take(rows).probabilities
+        return other_cells(p, self.mode[rows], exceptions.uniforms)

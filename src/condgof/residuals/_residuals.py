@@ -1,0 +1,252 @@
+"""What residuals and test functions of every kind of y have in common.
+
+*Residuals* are y compared with its law, one class for each kind of y; nothing after them
+asks which kind that is. *Test functions* ξ (n, q) are functions of residuals whose mean
+given x is 0 if the law is true. A *resampler* draws y from the law again, and with it ξ.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.kernels import Kernel, ResponseKernel
+from condgof.sample import Column, Seed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from condgof.laws import Law
+    from condgof.sample import Sample
+
+
+#: Stretches of rows that are examined for autocorrelation where not all are at hand.
+STRETCHES = 4
+
+
+class TestFunctionBlock(NamedTuple):
+    """Some columns of ξ that belong together: the unit of which statistics are made."""
+
+    name: str
+    bandwidth: float | None = None  #: Of the kernel on y, where there is one.
+    #: Whether it is one of the scales at which y is compared; single functions are not.
+    is_scale: bool = True
+    #: Whether a result names the scale: a discrete y is compared in several ways.
+    is_named: bool = False
+    columns: slice = slice(0, 0)
+
+    @property
+    def size(self) -> int:
+        return int(self.columns.stop - self.columns.start)
+
+
+class SizedBlock(NamedTuple):
+    """A block that has no place yet, and its number of columns."""
+
+    block: TestFunctionBlock
+    size: int
+
+
+def side_by_side(blocks: Iterable[SizedBlock]) -> tuple[TestFunctionBlock, ...]:
+    """Give blocks their columns, one after the other."""
+    placed = []
+    start = 0
+    for block, size in blocks:
+        placed.append(block._replace(columns=slice(start, start + size)))
+        start += size
+    return tuple(placed)
+
+
+class Resampled(NamedTuple):
+    """Test functions of m samples in which y was drawn from the law again."""
+
+    values: AnyArray  #: ξ, (n, m, q).
+    additional: FloatArray  #: The additional statistics of each sample, (names, m).
+
+
+class Resampler(Protocol):
+    """Resamples y of n rows from the law: an exact null distribution of any statistic."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of statistics that are no sums over rows, such as that of outliers."""
+
+    @property
+    def observed(self) -> FloatArray:
+        """These statistics of the data, (names,)."""
+
+    def draw(self, rng: np.random.Generator, m: int) -> Resampled:
+        """Draw y of all rows m times."""
+
+
+class TestFunctions(ABC):
+    """Functions ξ (n, q) of residuals, of mean 0 given x under the law."""
+
+    #: Whether the null distribution comes from resampling y, where residuals allow it.
+    resampled: bool = False
+    #: E[ξξᵀ] under the law, (q, q), where it is the same whatever x is.
+    covariance: FloatArray | None = None
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[TestFunctionBlock, ...]:
+        """Which columns belong together, in order and without gaps."""
+
+    @abstractmethod
+    def evaluate(self, residuals: Any) -> AnyArray:
+        """Return ξ (n, q) of residuals of the kind that the functions are made for."""
+
+    @abstractmethod
+    def kernel_of(self, block: TestFunctionBlock) -> Kernel:
+        """Return the kernel on y that a result shows for a block."""
+
+    def additional_values(self, x: FloatArray, residuals: Any) -> FloatArray | None:
+        """Return one more function of single rows, (n,), or None where there is none.
+
+        Its sum is a one-sided statistic of its own, where rows get random signs.
+        """
+        return None
+
+    @property
+    def width(self) -> int:
+        """The number of test functions, q."""
+        return int(self.blocks[-1].columns.stop)
+
+    @property
+    def blocks_for_columns(self) -> slice:
+        """The blocks that meet single columns, categories and locations of x: few do."""
+        return slice(0, len(self.blocks))
+
+    @property
+    def blocks_for_pairs(self) -> slice:
+        """The blocks that meet products of two columns of x."""
+        return self.blocks_for_columns
+
+
+class Residuals(ABC):
+    """y compared with its law at n rows.
+
+    One subclass for each kind of y. `residuals_of` chooses it, and nothing else knows how
+    kinds differ: what a later step does for a kind is a method here, or is registered for
+    the class there (`functools.singledispatch`), and a class that is not registered raises.
+    """
+
+    #: What a result says that y was standardised by; None where it was not.
+    standardized_by: str | None = None
+    #: What a reader of any test of such residuals should know.
+    remark: str | None = None
+    #: Whether a resampled null knows the spread near a single location, where signs of a
+    #: few rows may by chance see next to none.
+    tests_locations: bool = False
+    #: What law or numbers a reader should know of, a sentence each.
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    @abstractmethod
+    def from_law(cls, law: Law, sample: Sample) -> Residuals:
+        """Compare the y of a sample with its law."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """The number of rows."""
+
+    @property
+    @abstractmethod
+    def row_width(self) -> int:
+        """How many numbers a row has: what is sent to a worker."""
+
+    @property
+    def cell_count(self) -> int:
+        """How many probabilities the law has for each row; 1 where y is continuous."""
+        return 1
+
+    @abstractmethod
+    def take(self, rows: slice | IntArray) -> Self:
+        """Return some rows."""
+
+    def by_model(self) -> Sequence[Residuals]:
+        """Return the residuals under each model that they are of: most are of one."""
+        return [self]
+
+    @abstractmethod
+    def ready_kernel(self, kernel: object, seed: Seed) -> ResponseKernel:
+        """Make a user's kernel on y ready: its bandwidth known, its kind checked."""
+
+    @abstractmethod
+    def kernel_test_functions(
+        self,
+        kernel: ResponseKernel,
+        rng: np.random.Generator,
+        *,
+        precision: float,
+        cap: int,
+        single: bool,
+    ) -> TestFunctions:
+        """Return ξ with h(i, j) ≈ ξ_i·ξ_j for the Stein kernel h of one kernel on y.
+
+        Where that takes landmarks, they leave a share `precision` of the trace, and are at
+        most `cap`; with `single` all is in single precision.
+        """
+
+    @abstractmethod
+    def test_functions(self, seed: Seed) -> TestFunctions:
+        """Return the test functions of the adaptive test."""
+
+    @property
+    def can_resample(self) -> bool:
+        """Whether y of these rows can be drawn from the law again."""
+        return False
+
+    @property
+    def can_resample_streams(self) -> bool:
+        """Whether y can be, or a limit can stand for it, where rows are read in pieces."""
+        return self.can_resample
+
+    @abstractmethod
+    def resampler(
+        self, test_functions: TestFunctions, neighbours: Neighbours
+    ) -> Resampler | None:
+        """Return what draws y from the law again, or None where nothing can."""
+
+    @abstractmethod
+    def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
+        """Return what a frame of the rows shows of the comparison, (n,) each, by name."""
+
+    @abstractmethod
+    def dependence_values(self) -> FloatArray:
+        """Return numbers of mean 0 that tell autocorrelation of rows, (n, k)."""
+
+    def stretches(self, size: int) -> list[FloatArray]:
+        """Return these numbers of consecutive rows, (rows, k) each.
+
+        All rows where they are at hand, else a few stretches of about `size` rows.
+        """
+        return [self.dependence_values()]
+
+    def details(self) -> dict[str, Any]:
+        """What the details of a result say of the coordinates of y."""
+        return (
+            {}
+            if self.standardized_by is None
+            else {"standardized_by": self.standardized_by}
+        )
+
+
+class Neighbours(NamedTuple):
+    """Where rows lie in x, for a resampler that has to know which are near each other."""
+
+    x: FloatArray  #: Covariates as kernels compare them, (n, d).
+    columns: tuple[Column, ...]  #: What the columns of x are.
+    seed: Seed
+
+
+def named_columns(
+    name: str, y_names: Sequence[str], values: AnyArray
+) -> dict[str, AnyArray]:
+    """Name the columns of values (n, d_y), after those of y where there are several."""
+    if len(y_names) == 1:
+        return {name: values[:, 0]}
+    return {f"{name}_{y_name}": values[:, j] for j, y_name in enumerate(y_names)}

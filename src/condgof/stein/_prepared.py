@@ -1,0 +1,569 @@
+"""The rows of a test: x in the kernels' units, y compared with its law.
+
+Rows are in memory (`RowsInMemory`), or in files or on Dask (`RowsInStream`), and then read
+and compared with their laws in pieces. Both are `condgof.null.TestedRows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgof import errors, kernels
+from condgof._typing import FloatArray, IntArray, TableLike
+from condgof.engine import Deferred, Engine, with_progress
+from condgof.errors import ShapeError
+from condgof.kernels import CovariateKernel, FiniteLocations, Radial, ResponseKernel
+from condgof.laws import (
+    Columns,
+    Law,
+    ModelLike,
+    law_of,
+    predictions,
+)
+from condgof.residuals import (
+    STRETCHES,
+    Neighbours,
+    Resampler,
+    Residuals,
+    SteinResiduals,
+    TestFunctions,
+    numbered,
+    residual_class,
+)
+from condgof.sample import ArraySource, Block, Column, Sample, Seed, Source, Use, XUnits
+from condgof.stein._matrix import SteinOperator
+from condgof.stein._rows import PIECE_ROWS, Piece, Spans, even_cuts
+
+#: Rows from which bandwidths, ranks and landmarks come.
+SUBSAMPLE_ROWS = 4096
+#: Rows that are read from a source, checked and given to models at a time.
+READ_ROWS = 4 * PIECE_ROWS
+#: Into how many tasks the reading of single rows is cut on a cluster.
+READ_TASKS = 64
+
+
+@dataclass(frozen=True)
+class Units:
+    """In which units a user wants x and y to be compared."""
+
+    scale_x: str = "none"
+    standardize: str = "none"
+    #: Whether the model's predictions follow the columns of x, by ranks.
+    predictions: bool = False
+
+
+class Kernels(NamedTuple):
+    """Kernels on x and y whose bandwidths are known."""
+
+    on_x: CovariateKernel
+    on_y: ResponseKernel
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInMemory:
+    """All rows of a sample, compared with their law."""
+
+    sample: Sample
+    residuals: Residuals
+    #: Covariates as kernels compare them, perhaps predictions after them, (n, d).
+    x: FloatArray
+    x_units: XUnits
+    law_notes: tuple[str, ...] = ()  #: What the law says that a reader should know.
+    #: The rows that bandwidths, ranks and landmarks come from, where not all are.
+    landmark_rows: RowsInMemory | None = None
+    is_stream = False
+
+    @classmethod
+    def from_law(
+        cls, law: Law, sample: Sample, units: Units, seed: Seed | None = None
+    ) -> RowsInMemory:
+        """Compare a sample with its law.
+
+        With a seed, units come from the rows that a stream would draw.
+        """
+        kind = residual_class(law, sample.d_y, units.standardize)
+        sample = numbered(law, sample)
+        residuals = kind.from_law(law, sample)
+        covariates = with_predictions(sample.x, law) if units.predictions else sample.x
+        landmarks = np.arange(sample.n) if seed is None else sampled_rows(sample.n, seed)
+        some = covariates[landmarks]
+        d_x = sample.d_x
+        x_units = XUnits.from_rows(some[:, :d_x], sample.x_columns, units.scale_x)
+        count = covariates.shape[1] - d_x
+        if count:
+            predicted = [Column(f"prediction {i + 1}") for i in range(count)]
+            x_units = x_units.joined(XUnits.from_rows(some[:, d_x:], predicted, "ranks"))
+        rows = cls(
+            sample=sample,
+            residuals=residuals,
+            x=x_units.apply(covariates),
+            x_units=x_units,
+            law_notes=law.notes,
+        )
+        if len(landmarks) == sample.n:
+            return rows
+        return replace(rows, landmark_rows=rows.take(landmarks))
+
+    @property
+    def n(self) -> int:
+        return self.sample.n
+
+    @property
+    def total(self) -> int:
+        return self.sample.n
+
+    @property
+    def d_x(self) -> int:
+        """The number of columns of x, without predictions."""
+        return self.sample.d_x
+
+    @property
+    def d_y(self) -> int:
+        return self.sample.d_y
+
+    def take(self, rows: IntArray) -> RowsInMemory:
+        """Return some rows; units stay those of all, and landmarks come from these."""
+        return replace(
+            self,
+            sample=self.sample.take(rows),
+            residuals=self.residuals.take(rows),
+            x=self.x[rows],
+            landmark_rows=None,
+        )
+
+    @property
+    def subsample(self) -> RowsInMemory:
+        """The rows that bandwidths and landmarks come from."""
+        return self if self.landmark_rows is None else self.landmark_rows
+
+    def pieces(self) -> Iterator[Piece]:
+        return self._piece.pieces()
+
+    def spans(self, size: int) -> Spans:
+        return self._piece.spans(size)
+
+    @property
+    def _piece(self) -> Piece:
+        return Piece(x=self.x, residuals=self.residuals)
+
+    @property
+    def can_resample(self) -> bool:
+        return self.residuals.can_resample
+
+    def resampler(self, test_functions: TestFunctions, seed: Seed) -> Resampler:
+        resampler = self.residuals.resampler(test_functions, self.neighbours(seed))
+        assert resampler is not None
+        return resampler
+
+    def neighbours(self, seed: Seed) -> Neighbours:
+        """Return where rows lie in x."""
+        return Neighbours(x=self.x, columns=self.sample.x_columns, seed=seed)
+
+    def kernels(self, on_x: object, on_y: object, seed: Seed) -> Kernels:
+        """Make a user's kernels ready."""
+        # y first: a kernel that is not for y is refused before any distance is computed.
+        ready_y = self.residuals.ready_kernel(on_y, seed)
+        ready_x = kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed)
+        return Kernels(on_x=ready_x, on_y=ready_y)
+
+    def operator(
+        self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial
+    ) -> SteinOperator:
+        """Return the Stein matrix as a lazy operator; y is continuous."""
+        residuals = self.residuals
+        assert isinstance(residuals, SteinResiduals)
+        return SteinOperator.from_rows(
+            self.x, residuals.u, residuals.scores, kernel_x, kernel_y
+        )
+
+    def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
+        """Return numbers of consecutive rows that tell autocorrelation."""
+        return self.residuals.stretches(size)
+
+    def details(self) -> dict[str, Any]:
+        """What a result says of the coordinates of x and y, where they are not x and y."""
+        details = self.residuals.details()
+        score_error = details.pop("score_error", None)
+        if any(knot is not None for knot in self.x_units.knots[: self.d_x]):
+            details["x_seen_as"] = "normal scores of the ranks of numeric columns"
+        if score_error is not None:
+            details["score_error"] = score_error
+        return details
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know about the data and their comparison."""
+        notes = [*self.sample.notes(), *self.law_notes, *self.residuals.notes]
+        reparametrized = self.residuals.details().get("reparametrized")
+        if reparametrized is not None:
+            notes.append(
+                f"the model's support is bounded, so y was compared as {reparametrized}"
+            )
+        return tuple(notes)
+
+    def in_units(self, locations: FloatArray, back: bool = False) -> FloatArray:
+        """Bring locations (..., d_x) to the kernel's units, or back to the user's."""
+        d_x = self.d_x
+        units = XUnits(self.x_units.scales[:d_x], self.x_units.knots[:d_x])
+        flat = locations[..., :d_x].reshape(-1, d_x)
+        return units.apply(flat, back=back).reshape(*locations.shape[:-1], d_x)
+
+
+class ComparedRows(NamedTuple):
+    """Rows of a stream, compared with the laws of its models."""
+
+    x: FloatArray  #: In the kernels' units, (b, d).
+    residuals: Residuals
+
+
+@dataclass(frozen=True, eq=False)
+class StreamReader:
+    """Reads rows of a source and compares them with their laws, here or on a worker."""
+
+    source: Any
+    #: Each gives laws to chunks of rows, is bound to rows, or names columns of the source.
+    models: tuple[Any, ...]
+    compare: Callable[[Sample, Sequence[Law]], ComparedRows]
+
+    def read(self, start: int, stop: int, left_out: IntArray) -> Iterator[Piece]:
+        """Read rows from `start` to `stop`; those that are `left_out` do not count.
+
+        Models that are bound to rows have those from `start` on.
+        """
+        for sample, laws, rows in read_laws(
+            self.source, self.models, start, stop, READ_ROWS
+        ):
+            with rows_named(rows):
+                x, residuals = self.compare(sample, laws)
+            keep = ~np.isin(rows, left_out) if len(left_out) else None
+            piece = Piece(x=x, residuals=residuals, start=int(rows[0]), keep=keep)
+            yield from piece.pieces()
+
+
+class LawAndRows(NamedTuple):
+    """Rows in memory, with their law."""
+
+    law: Law
+    rows: RowsInMemory
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInStream:
+    """All rows of a source: workers read files, or have chunks of Dask arrays."""
+
+    reader: StreamReader
+    subsample: RowsInMemory  #: Some rows, from which bandwidths and landmarks come.
+    #: Global numbers of rows that are not tested (they were trained on).
+    left_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    is_stream = True
+
+    @property
+    def sample(self) -> Sample:
+        """Some rows, which tell what the columns of x and y are."""
+        return self.subsample.sample
+
+    @property
+    def total(self) -> int:
+        return int(self.reader.source.n)
+
+    @property
+    def n(self) -> int:
+        return self.total - len(self.left_out)
+
+    @property
+    def can_resample(self) -> bool:
+        return self.subsample.residuals.can_resample_streams
+
+    def resampler(self, test_functions: TestFunctions, seed: Seed) -> Resampler:
+        raise NotImplementedError("rows of a stream are not resampled all at once")
+
+    def pieces(self) -> Iterator[Piece]:
+        read = self.reader.read(0, self.total, self.left_out)
+        return with_progress(read, -(-self.total // PIECE_ROWS), "condgof")
+
+    def spans(self, size: int) -> Spans:
+        """Cut evenly, or where Dask's chunks are cut.
+
+        Models that are bound to no rows are sent once.
+        """
+        source = self.reader.source
+        chunked = isinstance(source, ArraySource)
+        cuts = source.cuts if chunked else even_cuts(self.total, size)
+        sent = replace(
+            self.reader,
+            models=tuple(m if m.rows is None else None for m in self.reader.models),
+            source=None if chunked else source,
+        )
+        names = tuple(source.arrays) if chunked else None
+        return Spans(
+            read=partial(_read_span, sent, names),
+            parts=[partial(self._span, start, stop) for start, stop in pairwise(cuts)],
+        )
+
+    def _span(self, start: int, stop: int) -> Any:
+        """Return what a worker has to know of its rows."""
+        first, last = np.searchsorted(self.left_out, [start, stop])
+        rows = np.arange(start, stop)
+        models = self.reader.models
+        span = _Span(
+            start=start,
+            stop=stop,
+            models=tuple(None if m.rows is None else m.take(rows) for m in models),
+            left_out=self.left_out[first:last],
+        )
+        source = self.reader.source
+        if isinstance(source, ArraySource):
+            return Deferred(span, source.chunk(start))
+        return span
+
+    def take(self, rows: IntArray, engine: Engine) -> LawAndRows:
+        """Read rows by their global numbers, in the units of the stream."""
+        (model,) = self.reader.models
+        source = self.reader.source
+        block = read_rows(source, rows, engine)
+        law, sample = _law_of_block(model, source, block, rows)
+        with rows_named(rows):
+            sample = numbered(law, sample)
+            compared = self.reader.compare(sample, [law])
+        held = RowsInMemory(
+            sample=sample,
+            residuals=compared.residuals,
+            x=compared.x,
+            x_units=self.subsample.x_units,
+            law_notes=law.notes,
+        )
+        return LawAndRows(law=law, rows=held)
+
+    def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
+        """Return numbers of consecutive rows, of a few stretches of the stream."""
+        n = self.total
+        if n <= STRETCHES * size:
+            every = self.take(np.arange(n), engine).rows
+            return [every.residuals.dependence_values()]
+        starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
+        ends = np.append(starts[1:], n)  # so that stretches do not overlap
+        cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
+        numbers = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
+        some = self.take(numbers, engine).rows
+        return list(np.split(some.residuals.dependence_values(), STRETCHES))
+
+
+class _Span(NamedTuple):
+    """Consecutive rows of a source that a worker reads."""
+
+    start: int
+    stop: int
+    models: tuple[ModelLike | None, ...]  #: Those that are bound to these rows.
+    left_out: IntArray
+
+
+def _read_span(
+    reader: StreamReader, names: tuple[str, ...] | None, part: Any
+) -> Iterator[Piece]:
+    """Read a span on a worker; of Dask arrays, those of its chunk come with it."""
+    if names is None:
+        span = part
+        source = reader.source
+    else:
+        span, arrays = part
+        source = ArraySource(dict(zip(names, arrays, strict=True)), span.start)
+    models = tuple(
+        model if bound is None else bound
+        for model, bound in zip(reader.models, span.models, strict=True)
+    )
+    here = replace(reader, source=source, models=models)
+    return here.read(span.start, span.stop, span.left_out)
+
+
+#: The rows of a test, wherever they are.
+PreparedRows = RowsInMemory | RowsInStream
+
+
+def sampled_rows(n: int, seed: Seed) -> IntArray:
+    """Return the numbers of the rows that units and landmarks come from, sorted."""
+    if n <= SUBSAMPLE_ROWS:
+        return np.arange(n)
+    chosen = seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE_ROWS, replace=False)
+    return np.sort(chosen)
+
+
+class LawAndSample(NamedTuple):
+    """A sample that was read, and the law of its rows."""
+
+    law: Law
+    sample: Sample
+
+
+def read_sample(
+    model: ModelLike, x: TableLike, y: TableLike, missing: str = "refuse"
+) -> LawAndSample:
+    """Check x and y, and call the model with x: its law tells whether y is discrete."""
+    sample = Sample.from_data(x, y, to_test=False, missing=missing).ready(discrete=True)
+    law = law_of(model, sample)
+    return LawAndSample(law=law, sample=sample.ready(discrete=law.discrete))
+
+
+@contextmanager
+def rows_named(rows: IntArray | None) -> Iterator[None]:
+    """Let an error name a row by its number in the whole source.
+
+    None where it has that number already.
+    """
+    try:
+        yield
+    except errors.SupportError as error:
+        if rows is None:
+            raise
+        first = int(rows[error.first_row])
+        raise errors.SupportError(error.model, error.count, error.n, first) from error
+
+
+def with_predictions(x: FloatArray, law: Law) -> FloatArray:
+    """Return x (n, d_x) and what the law predicts, side by side."""
+    predicted = predictions(law)
+    return x if predicted is None else np.concatenate([x, predicted], axis=1)
+
+
+class ReadRows(NamedTuple):
+    """Some rows of a source, with the law of each model."""
+
+    sample: Sample
+    laws: list[Law]
+    rows: IntArray  #: Their global numbers, (b,).
+
+
+def read_laws(
+    source: Any,
+    models: Sequence[ModelLike],
+    start: int,
+    stop: int,
+    size: int = PIECE_ROWS,
+) -> Iterator[ReadRows]:
+    """Read rows from `start` to `stop` of a source, `size` of them at a time."""
+    for block in source.blocks(size, start, stop):
+        rows = np.arange(block.start, block.start + block.n)
+        sample = source.sample(block)
+        with rows_named(rows):
+            laws = [law_of_rows(model, block, sample, rows, start) for model in models]
+        yield ReadRows(sample=sample, laws=laws, rows=rows)
+
+
+def with_columns(models: Sequence[ModelLike], source: Any) -> Any:
+    """Let a source read the columns that models name.
+
+    A model of another number of rows is refused.
+    """
+    for model in models:
+        if model.rows is not None and model.rows != source.n:
+            one = "The" if len(models) == 1 else "A"
+            raise ShapeError(
+                f"{one} model is bound to {model.rows} rows and the source has {source.n}."
+            )
+    named = [model for model in models if isinstance(model, Columns)]
+    wanted = [name for model in named for name in model.names]
+    return source.with_extra(tuple(dict.fromkeys(wanted))) if wanted else source
+
+
+def read_rows(source: Source | ArraySource, rows: IntArray, engine: Engine) -> Block:
+    """Read rows from many places of a large source; a cluster shares the work."""
+    if not engine.remote or isinstance(source, ArraySource):  # Dask computes where it is
+        return source.take(rows)
+    parts = np.array_split(rows, min(READ_TASKS, len(rows)))
+    blocks = list(engine.map(source.take, parts))
+    return Block(
+        int(rows[0]),
+        np.concatenate([block.x for block in blocks]),
+        np.concatenate([block.y for block in blocks]),
+        {
+            name: np.concatenate([block.extra[name] for block in blocks])
+            for name in source.extra_names
+        },
+    )
+
+
+def law_of_rows(
+    model: ModelLike, block: Block, sample: Sample, rows: IntArray, first: int = 0
+) -> Law:
+    """Return the law of rows of a source.
+
+    A model that is bound to rows has those from `first` on.
+    """
+    if isinstance(model, Columns):
+        return model.bind(block.extra, rows, sample.x_given)
+    return law_of(model.take(rows - first) if model.rows is not None else model, sample)
+
+
+class Prepared(NamedTuple):
+    """The rows of a test, with their law; of a stream, with its model."""
+
+    law_or_model: ModelLike
+    rows: PreparedRows
+
+
+def rows_of_source(
+    model: ModelLike,
+    source: Any,
+    units: Units,
+    seed: Seed,
+    engine: Engine,
+    *,
+    all_rows: bool,
+) -> Prepared:
+    """Read a small source, or `all_rows`, into memory; of a large one a stream."""
+    source = with_columns((model,), source)
+    rows, block = read_some(source, None if all_rows else seed, engine)
+    law, sample = _law_of_block(model, source, block, rows)
+    with rows_named(rows):
+        held = RowsInMemory.from_law(law, sample, units)
+    if len(rows) == source.n:
+        return Prepared(law_or_model=law, rows=held)
+    compare = partial(_compare, type(held.residuals), held.x_units)
+    reader = StreamReader(source=source, models=(model,), compare=compare)
+    return Prepared(law_or_model=model, rows=RowsInStream(reader=reader, subsample=held))
+
+
+def _compare(
+    kind: type[Residuals], x_units: XUnits, sample: Sample, laws: Sequence[Law]
+) -> ComparedRows:
+    """Compare rows with the law of one model, in the units of the subsample."""
+    (law,) = laws
+    x = sample.x
+    if len(x_units.scales) > sample.d_x:
+        x = with_predictions(x, law)
+    return ComparedRows(
+        x=x_units.apply(x), residuals=kind.from_law(law, numbered(law, sample))
+    )
+
+
+def _law_of_block(
+    model: ModelLike, source: Source | ArraySource, block: Block, rows: IntArray
+) -> LawAndSample:
+    """Check rows that were read from a source, and call their model."""
+    sample = source.sample(block).ready(discrete=True)
+    with rows_named(rows):
+        law = law_of_rows(model, block, sample, rows)
+    return LawAndSample(law=law, sample=sample.ready(discrete=law.discrete))
+
+
+class SomeRows(NamedTuple):
+    """Rows that were read from a source."""
+
+    rows: IntArray  #: Their global numbers, (b,).
+    block: Block
+
+
+def read_some(source: Any, seed: Seed | None, engine: Engine) -> SomeRows:
+    """Read the rows that units and landmarks come from.
+
+    All of a small source, and without a seed.
+    """
+    if seed is None or source.n <= SUBSAMPLE_ROWS:
+        return SomeRows(np.arange(source.n), source.block_range(0, source.n))
+    rows = sampled_rows(source.n, seed)
+    return SomeRows(rows, read_rows(source, rows, engine))

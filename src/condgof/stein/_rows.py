@@ -1,0 +1,101 @@
+"""Rows of a sample in pieces: x as kernels compare it, with the residuals of y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condgof._typing import FloatArray, IntArray
+from condgof.residuals import Residuals
+from condgof.sample import Seed, Use
+
+#: Rows of a piece. A fixed number: results must not depend on the machine or the budget.
+PIECE_ROWS = 4096
+#: Bytes of rows that travel to a worker with one item; Dask warns above 10 MB.
+MAX_SENT_BYTES = 8 * 10**6
+
+
+class Spans(NamedTuple):
+    """All rows cut into parts that workers read and compute on."""
+
+    #: What a worker does with its part: it yields the pieces of these rows.
+    read: Callable[[Any], Iterator[Piece]]
+    #: What makes each part, when it is time to send it.
+    parts: Sequence[Callable[[], Any]]
+
+
+class Rows(Protocol):
+    """All rows of a sample, wherever they are."""
+
+    @property
+    def total(self) -> int:
+        """Number of rows, counting those that are left out."""
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield all rows in pieces of `PIECE_ROWS` rows."""
+
+    def spans(self, size: int) -> Spans:
+        """Cut all rows into spans of about `size` rows, for workers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive rows in memory."""
+
+    x: FloatArray  #: Covariates as kernels compare them, (b, d_x).
+    residuals: Residuals  #: Of the same b rows.
+    start: int = 0  #: Global number of the first row.
+    keep: NDArray[np.bool_] | None = None  #: Which rows count, (b,); all of them if None.
+
+    @property
+    def total(self) -> int:
+        return self.residuals.n
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.total
+
+    def take(self, rows: slice | IntArray, start: int) -> Piece:
+        """Return some of the rows, or all in another order, from a global number on."""
+        return Piece(
+            x=self.x[rows],
+            residuals=self.residuals.take(rows),
+            start=start,
+            keep=None if self.keep is None else self.keep[rows],
+        )
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the rows in pieces of `PIECE_ROWS`."""
+        for start in range(0, self.total, PIECE_ROWS):
+            yield self.take(slice(start, start + PIECE_ROWS), self.start + start)
+
+    def spans(self, size: int) -> Spans:
+        """Cut spans of whole pieces that are not too large to be sent."""
+        row_bytes = 8 * (self.x.shape[1] + self.residuals.row_width)
+        most = max(1, MAX_SENT_BYTES // (row_bytes * PIECE_ROWS)) * PIECE_ROWS
+        cuts = even_cuts(self.total, min(size, most))
+        parts = [
+            partial(self.take, slice(start, stop), start) for start, stop in pairwise(cuts)
+        ]
+        return Spans(read=Piece.pieces, parts=parts)
+
+
+def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
+    """Draw a uniform number for each row from `start` to `stop`, however rows are cut."""
+    blocks = range(start // PIECE_ROWS, (stop - 1) // PIECE_ROWS + 1)
+    drawn = np.concatenate(
+        [seed.stream(Use.ROWS, *key, block).random(PIECE_ROWS) for block in blocks]
+    )
+    first = blocks[0] * PIECE_ROWS
+    return drawn[start - first : stop - first]
+
+
+def even_cuts(total: int, size: int) -> Sequence[int]:
+    """Return the numbers of rows at which spans of `size` rows begin, and the last end."""
+    return (*range(0, total, size), total)
