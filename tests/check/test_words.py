@@ -16,9 +16,9 @@ from scipy.special import ndtri
 import condgof as cg
 import sentences as spoken
 from condgof.check import (
+    QUANTITIES,
     SENTENCES,
     SET_BY_FIT,
-    SUBJECTS,
     Condition,
     Finding,
     Power,
@@ -96,7 +96,8 @@ SHIFT = finding("shift", 0.5, 0.2, 0.8, 0.0)
 SPREAD = finding("spread", 1.5, 1.2, 1.8, 1.0)
 WIDE = finding("spread", 0.6, 0.5, 0.8, 1.0)
 EVERY = tuple(
-    finding(kind, label="90%" if kind in ("coverage", "tails") else "") for kind in SUBJECTS
+    finding(kind, label="90%" if kind in ("coverage", "tails") else "")
+    for kind in QUANTITIES
 )
 
 
@@ -137,7 +138,7 @@ def test_slices_of_one_kind_are_one_sentence():
     )
 
 
-@pytest.mark.parametrize("kind", SUBJECTS)
+@pytest.mark.parametrize("kind", QUANTITIES)
 @pytest.mark.parametrize("everywhere", [None, SHIFT, SPREAD])
 def test_at_most_two_sentences_without_p_values(kind, everywhere):
     lead = next(f for f in EVERY if f.kind == kind)

@@ -108,7 +108,6 @@ from condgof.check._size import (
     tolerance_of,
 )
 from condgof.check._text import (
-    SUBJECTS,
     WIDTH,
     check_text,
     headline,
@@ -141,7 +140,6 @@ __all__ = [
     "SENTENCES",
     "SET_BY_FIT",
     "STAGES",
-    "SUBJECTS",
     "TESTS",
     "WIDTH",
     "WORSE",

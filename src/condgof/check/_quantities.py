@@ -42,8 +42,8 @@ class Quantity:
 #: The unit of shares on an axis.
 ROW_SHARE = "share of rows"
 
-#: By `Finding.kind`.
-QUANTITIES = {
+#: By `Finding.kind`; a file of `check.kinds` adds its own by `register_quantity`.
+QUANTITIES: dict[str, Quantity] = {
     "shift": Quantity(
         "The centre is wrong",
         "too low",
@@ -132,3 +132,10 @@ QUANTITIES = {
         is_ratio=True,
     ),
 }
+
+
+def register_quantity(kind: str, quantity: Quantity) -> None:
+    """Add a quantity to the table, for the findings of one kind of y."""
+    if kind in QUANTITIES:
+        raise ValueError(f"there is a quantity {kind!r} already")
+    QUANTITIES[kind] = quantity

@@ -72,7 +72,7 @@ ENOUGH = "good enough"
 UNDECIDED = "undecided"
 #: Power at which the minimum detectable effect is computed.
 POWER = 0.8
-#: The largest minimum detectable effect that is reported.
+#: The largest minimum detectable effect that is reported, in standard deviations of y.
 MOST = 4.0
 HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
 UNKNOWN = "What size of misfit would have been found is not known"
@@ -303,6 +303,8 @@ class Size:
     #: Whether it is a shift of a single z, so that what is found tells which spread is
     #: found, too.
     single: bool = False
+    #: The largest size that is reported as detectable, in `unit`.
+    most: float = MOST
 
     @property
     def estimate(self) -> float:
@@ -340,7 +342,7 @@ class Size:
                 d = true.reaching(enough, 1.0 - POWER, self._wider(part), 0.0)
             sizes.append(self.of(d / part.near))
         # Where nothing is different nothing can be seen: rare events come one by one.
-        size, most = max(*sizes, least), min(self.of(math.inf), MOST)
+        size, most = max(*sizes, least), min(self.of(math.inf), self.most)
         if not size < most:
             far = not self.estimate < most
             return Power(

@@ -23,8 +23,6 @@ Paragraph: TypeAlias = tuple[str, str]
 GROUPS = 12
 #: Most slices in the message.
 SLICES = 3
-#: What a finding is about, as the subject of a sentence.
-SUBJECTS = {kind: quantity.subject for kind, quantity in QUANTITIES.items()}
 #: Of all rows these are other numbers of the same thing.
 ROBUST = ("shift", "spread", "tails")
 #: The message names the bias where the median of all rows is off by more standard
@@ -128,7 +126,7 @@ def message(check: Check, everywhere: Finding | None) -> str:
     told, sentences = (check.slices or groups)[:SLICES], []
     nowhere = everywhere is None and not told
     if nowhere:
-        known = (finding for finding in overall if finding.kind in SUBJECTS)
+        known = (finding for finding in overall if finding.kind in QUANTITIES)
         everywhere = max(known, key=distance, default=None)
         if everywhere is None or not everywhere.telling:
             # Single rows may be what is wrong; else a number that is half way to being
@@ -148,7 +146,9 @@ def message(check: Check, everywhere: Finding | None) -> str:
     elif everywhere is not None:
         everywhere = _same(everywhere, overall)
     if everywhere is not None:
-        sentences.append(f"{SUBJECTS[everywhere.kind]} over all rows: {brief(everywhere)}")
+        sentences.append(
+            f"{QUANTITIES[everywhere.kind].subject} over all rows: {brief(everywhere)}"
+        )
     for kind in dict.fromkeys(one.kind for one in told):
         parts = ", ".join(
             brief(one.findings[0], one.words) for one in told if one.kind == kind
@@ -159,12 +159,12 @@ def message(check: Check, everywhere: Finding | None) -> str:
             }
             sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
         else:
-            sentences.append(f"{SUBJECTS[kind]}: {parts}")
+            sentences.append(f"{QUANTITIES[kind].subject}: {parts}")
     shift, hint = _centre(overall, check.checked)
     if shift and not any(
-        sentence.startswith(SUBJECTS["shift"]) for sentence in sentences[:2]
+        sentence.startswith(QUANTITIES["shift"].subject) for sentence in sentences[:2]
     ):
-        sentences.insert(1, f"{SUBJECTS['shift']} over all rows: {brief(shift)}")
+        sentences.insert(1, f"{QUANTITIES['shift'].subject} over all rows: {brief(shift)}")
     elif nowhere and searched:
         sentences.append("No part of x stands out by itself")
     return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])

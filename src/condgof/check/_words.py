@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from condgof.check._quantities import LARGEST, QUANTITIES, SD
 from condgof.result import rounded
@@ -34,6 +34,8 @@ def direction_of(finding: Finding) -> str:
 
 def brief_of(finding: Finding) -> str:
     """Say the number of a finding in a few words."""
+    if finding.quantity in BRIEFS:
+        return BRIEFS[finding.quantity](finding)
     value = rounded(finding.estimate)
     expected = rounded(finding.expected)
     label = finding.label
@@ -246,8 +248,11 @@ def _score_spread(finding: Finding) -> str:
     )
 
 
-#: By `Finding.quantity`.
-SENTENCES: dict[str, Callable[[Finding], str]] = {
+#: Writes a finding in English.
+Phrase: TypeAlias = Callable[["Finding"], str]
+
+#: By `Finding.quantity`; a file of `check.kinds` adds its own by `register_sentence`.
+SENTENCES: dict[str, Phrase] = {
     "median": _median,
     "mean": _mean,
     "middle half": _middle_half,
@@ -267,3 +272,13 @@ SENTENCES: dict[str, Callable[[Finding], str]] = {
     "score spread": _score_spread,
     "difference": lambda finding: str(finding.numbers["words"]),
 }
+#: In a few words, by `Finding.quantity`; what has no entry here is in `brief_of`.
+BRIEFS: dict[str, Phrase] = {}
+
+
+def register_sentence(quantity: str, sentence: Phrase, brief: Phrase) -> None:
+    """Add how a quantity is written, in a sentence and in a few words."""
+    if quantity in SENTENCES:
+        raise ValueError(f"there is a sentence for {quantity!r} already")
+    SENTENCES[quantity] = sentence
+    BRIEFS[quantity] = brief

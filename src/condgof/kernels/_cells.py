@@ -215,7 +215,8 @@ class CellKernel(Kernel):
         return self.shown.to_dict()
 
 
-ResponseKernel: TypeAlias = Radial | CellKernel
+#: A kernel on y that is ready: on numbers or angles, or on the cells of a discrete y.
+ResponseKernel: TypeAlias = Kernel | CellKernel
 
 
 def resolve_cells(kernel: object, cells: Cells) -> CellKernel:

@@ -361,6 +361,13 @@ class Law:
         """
         return self.mean_std()
 
+    def embed(self, y: FloatArray) -> FloatArray:
+        """Return y (m, d_y) as points whose distances mean something, (m, d).
+
+        They are y itself, unless y is not on a line.
+        """
+        return y
+
     # ---- Abilities: discrete y.
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
@@ -402,6 +409,7 @@ class Around(Law):
     support = same_as("law.support")
     can = same_as("law.can")
     lacks = same_as("law.lacks")
+    embed = same_as("law.embed")
     mean_std = same_as("law.mean_std")
     location_scale = same_as("law.location_scale")
 
@@ -565,6 +573,7 @@ class Joined(Law):
     normalised = same_as("first.normalised")
     can = same_as("first.can")
     lacks = same_as("first.lacks")
+    embed = same_as("first.embed")
 
     def _gather(self, ask: Callable[[Law, Rows], T]) -> T:
         """Return ``ask(law, rows)`` of all parts, in the order of the rows.

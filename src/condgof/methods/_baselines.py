@@ -152,10 +152,11 @@ def mmd(
     sample = numbered(law, sample)
     model_y = drawn(law.take(second), sample.d_y, seed.stream(Use.MODEL_SAMPLE))
     pooled_x = units.apply(sample.x)[np.concatenate([first, second])]
-    pooled_y = np.concatenate([sample.y[first], model_y])
+    pooled_y = law.embed(np.concatenate([sample.y[first], model_y]))
     ready_y = kernels.resolve_y(kernel_y, pooled_y, seed, stein=False)
     ready_x = kernels.resolve_x(kernel_x, pooled_x, sample.x_columns, seed)
-    on_y = OnColumns(ready_y, tuple(range(sample.d_x, sample.d_x + sample.d_y)))
+    last = sample.d_x + pooled_y.shape[1]
+    on_y = OnColumns(ready_y, tuple(range(sample.d_x, last)))
     product = CovariateKernel((*ready_x.factors, on_y))
     gram = Gram.from_sample(product, np.concatenate([pooled_x, pooled_y], axis=1))
     memory = options.memory

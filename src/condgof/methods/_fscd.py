@@ -19,7 +19,6 @@ from condgof._typing import FloatArray, IntArray, TableLike
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError, check_count, check_number
 from condgof.kernels import (
-    CellKernel,
     CovariateKernel,
     FiniteLocations,
     Gaussian,
@@ -37,9 +36,9 @@ from condgof.methods._options import (
     read_options,
     spelled_out,
 )
+from condgof.methods._plan import EXACT_RESIDUAL
 from condgof.null import Dependence
 from condgof.residuals import (
-    CellResiduals,
     LandmarkFunctions,
     ScoreResiduals,
     SteinResiduals,
@@ -382,9 +381,15 @@ def _pairwise_terms(
 ) -> PairwiseTerms:
     """Return the y-side of all pairs; in single precision where scores have room in it."""
     residuals = train.residuals
-    if isinstance(kernel, CellKernel):
-        assert isinstance(residuals, CellResiduals)
-        return CellTerms.from_features(kernel.features(np.asarray(residuals.values)))
+    if not isinstance(kernel, Radial):
+        functions = residuals.kernel_test_functions(
+            kernel,
+            np.random.default_rng(0),  # not used: such kernels need no landmarks
+            precision=EXACT_RESIDUAL,
+            cap=train.n,
+            single=False,
+        )
+        return CellTerms.from_features(functions.evaluate(residuals))
     assert isinstance(residuals, SteinResiduals)
     largest = float(np.abs(residuals.scores).max()) * kernel.sigma
     return SteinTerms.from_scores(
@@ -658,10 +663,8 @@ def _refuse_turned(rows: RowsInMemory) -> None:
     residuals = rows.residuals
     if isinstance(residuals, ScoreResiduals) and residuals.reparametrized is None:
         return
-    compared_as = "normal scores, because it has no score"
-    if isinstance(residuals, CellResiduals):
-        compared_as = "cells of a discrete y"
-    elif isinstance(residuals, SteinResiduals) and residuals.reparametrized is not None:
+    compared_as = residuals.compared_as
+    if isinstance(residuals, SteinResiduals) and residuals.reparametrized is not None:
         compared_as = residuals.reparametrized
     raise UnsupportedModelError(
         "fssd compares y itself with locations, and this model is compared as"

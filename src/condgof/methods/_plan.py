@@ -10,7 +10,6 @@ import numpy as np
 from condgof._typing import FloatArray
 from condgof.engine import single_threaded_blas
 from condgof.kernels import (
-    CellKernel,
     CovariateKernel,
     FiniteLocations,
     Radial,
@@ -58,7 +57,8 @@ SEVERAL_MODELS = LandmarkLimits(
     residual=1e-4, in_x=400, in_y=120, finer_in_y=10, single=False, reduces=False
 )
 SEVERAL_MODELS_LARGE = replace(SEVERAL_MODELS, in_x=250, in_y=80)
-#: A discrete y of up to this many rows is summed exactly,
+#: A kernel that is a finite number of test functions (of a discrete y, of angles) is summed
+#: exactly for up to this many rows,
 EXACT_ROWS = 2500
 #: with a residual that is rounding, and as many landmarks as rows.
 EXACT_RESIDUAL = 1e-12
@@ -106,8 +106,9 @@ def plan_kernels(
     if limits is None:
         limits = LARGE_SAMPLE if n > LARGE_SAMPLE_ROWS else SMALL_SAMPLE
     precision = options.precision or limits.residual
-    is_discrete = isinstance(kernel_y, CellKernel)
-    exact = is_discrete and n <= EXACT_ROWS and options.precision is None
+    # Any kernel but a radial one is a finite number of test functions, with no landmarks.
+    is_finite = not isinstance(kernel_y, Radial)
+    exact = is_finite and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which landmarks are drawn, and must not depend
     # on the number of cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):

@@ -74,6 +74,7 @@ class CellTestFunctions(TestFunctions):
 class CellResiduals(Residuals):
     """y as one of several cells, less the probability of each under the law."""
 
+    compared_as = "cells of a discrete y"
     tests_locations = True
     u: FloatArray  #: y as a number that kernels could compare, (n, d_y).
     #: Residuals (n, cells), which may be made only when rows are taken.

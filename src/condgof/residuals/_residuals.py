@@ -135,6 +135,8 @@ class Residuals(ABC):
 
     #: What a result says that y was standardised by; None where it was not.
     standardized_by: str | None = None
+    #: What y is compared as, where a test needs y itself and has to refuse.
+    compared_as: str = "normal scores, because it has no score"
     #: What a reader of any test of such residuals should know.
     remark: str | None = None
     #: Whether a resampled null knows the spread near a single location, where signs of a
