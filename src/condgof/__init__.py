@@ -27,6 +27,7 @@ from condgof.kernels import (
     Matern12,
     Matern52,
     Ordinal,
+    Periodic,
     Radial,
 )
 from condgof.laws import (
@@ -86,6 +87,7 @@ __all__ = [
     "Matern52",
     "Monitor",
     "Ordinal",
+    "Periodic",
     "Radial",
     "Ranking",
     "Repair",

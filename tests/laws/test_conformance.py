@@ -43,6 +43,16 @@ CONTINUOUS = {
     "beta": M.Beta(a=1.5 + SHARE, b=2.5),
     "uniform": M.Uniform(low=MEAN, high=MEAN + SCALE),
 }
+#: Angles: their densities have mass 1 on a period, and they have no mean.
+ANGLES = {
+    "von-mises": M.VonMises(mean=MEAN, concentration=SCALE),
+    "von-mises-degrees": M.VonMises(
+        mean=lambda x: 90 * x[:, 0], concentration=2.0, period=360
+    ),
+    "log-density-of-angles": cg.from_log_prob(
+        lambda y, x: 2.0 * np.cos(np.ravel(y) - x[:, 0]), period=2 * np.pi
+    ),
+}
 COUNTS = {
     "poisson": M.Poisson(mean=POSITIVE),
     "poisson-function": M.Poisson(mean=lambda x: np.exp(x[:, 1])),
@@ -79,6 +89,7 @@ KNOWN = {
         cg.from_draws(X[:, None] + RNG.normal(size=(40, 50, 2))),
         X + RNG.normal(size=(40, 2)),
     ),
+    "draws-of-angles": (cg.from_draws(Z, period=2 * np.pi), Y),
     "quantiles": (cg.from_quantiles(Q, LEVELS), Y),
     "quantiles-tied": (cg.from_quantiles(np.round(Q), LEVELS), np.round(Y)),
     "intervals": (cg.from_intervals(MEAN - 1.6 * SCALE, MEAN + 1.6 * SCALE, 0.9), Y),
@@ -108,6 +119,17 @@ def test_closed_forms(name):
         X,
         needs=("score", "log_prob", "sample", "mean_std"),
         pickles=model.rows is not None,
+    )
+
+
+@pytest.mark.parametrize("name", ANGLES)
+def test_angles(name):
+    check_law(
+        ANGLES[name],
+        X,
+        needs=("score", "log_prob", "sample"),
+        normalised=False,
+        pickles=ANGLES[name].rows is not None,
     )
 
 

@@ -25,6 +25,8 @@ from condgof.laws import as_model, law_of
 from condgof.methods import monitored_rows
 from condgof.residuals import (
     CensoredResiduals,
+    CircularResiduals,
+    CircularScoreResiduals,
     ClassResiduals,
     ContinuousResiduals,
     CountResiduals,
@@ -259,6 +261,27 @@ def truncated(rng):
     return data._replace(y=data.y + entry, entry=entry)
 
 
+def angles(rng):
+    x = rng.uniform(0, 3, N)
+    model = cg.models.VonMises(mean=100 * x, concentration=2.0, period=360)
+    return Data(x, 100 * x + np.rad2deg(rng.vonmises(0, 2.0, N)), model)
+
+
+def log_density_of_angles(rng):
+    data = angles(rng)
+
+    def log_density(y, x):
+        return 2.0 * np.cos(np.deg2rad(np.ravel(y) - 100 * x))
+
+    return data._replace(model=cg.from_log_prob(log_density, period=360))
+
+
+def draws_of_angles(rng):
+    data = angles(rng)
+    noise = np.rad2deg(rng.vonmises(0, 2.0, (N, 39)))
+    return data._replace(model=cg.from_draws(100 * data.x[:, None] + noise, period=360))
+
+
 EXAMPLES = {
     "continuous": Example(ContinuousResiduals, continuous),
     "draws": Example(ContinuousResiduals, draws),
@@ -341,6 +364,29 @@ EXAMPLES = {
         truncated,
         can_resample_streams=False,
         has_kernel=False,
+        can_be_monitored=False,
+    ),
+    "angles": Example(
+        CircularResiduals, angles, can_resample_streams=False, can_be_monitored=False
+    ),
+    "log-density of angles": Example(
+        CircularResiduals,
+        log_density_of_angles,
+        can_resample_streams=False,
+        can_be_monitored=False,
+    ),
+    "draws of angles": Example(
+        CircularResiduals,
+        draws_of_angles,
+        can_resample_streams=False,
+        can_be_monitored=False,
+    ),
+    "scores of angles": Example(
+        CircularScoreResiduals,
+        log_density_of_angles,
+        standardize="none",
+        can_resample=False,
+        can_resample_streams=False,
         can_be_monitored=False,
     ),
 }
@@ -451,6 +497,9 @@ def row_fields(residuals):
     """
     values = {field.name: getattr(residuals, field.name) for field in fields(residuals)}
     values.pop("outcomes", None)
+    predicted = values.pop("predicted", None)  # of angles, arrays by row as well
+    if predicted is not None:
+        values |= vars(predicted)
     return {key: value for key, value in values.items() if hasattr(value, "shape")}
 
 
@@ -472,6 +521,8 @@ def assert_same(one, other):
             assert_same_outcomes(a, b)
         elif hasattr(a, "shape"):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+        elif field.name == "predicted":
+            assert_same(a, b)
         elif field.name == "cells":
             assert a is b
         else:

@@ -19,6 +19,8 @@ from condgof.check._findings import Reader
 from condgof.check.kinds import (
     CensoredRows,
     CheckedRows,
+    CircularRows,
+    CircularScoreRows,
     ClassRows,
     ContinuousRows,
     CountRows,
@@ -720,8 +722,9 @@ def curves_of(check: Check) -> dict[str, Any]:
 
     Of a continuous y ``"pit"``, of classes ``"reliability"`` and ``"classes"``, of counts
     ``"rootogram"``, of quantiles and intervals ``"coverage"``, of censored times
-    ``"survival"``, at most 200 steps; see the records of these names. Curves of subgroups,
-    of columns and of pairs of columns depend on a choice, and are only drawn.
+    ``"survival"``, at most 200 steps, of angles ``"angles"``; see the records of these
+    names. Curves of subgroups, of columns and of pairs of columns depend on a choice, and
+    are only drawn.
     """
     curves: dict[str, Any] = plain(overall_curves(check.checked))
     return curves
@@ -767,7 +770,13 @@ def _(checked: CensoredRows) -> dict[str, Any]:
     return {} if curve is None else {"survival": curve.thinned(MOST_STEPS)}
 
 
+@overall_curves.register
+def _(checked: CircularRows) -> dict[str, Any]:
+    return {"angles": checked.histogram(np.arange(checked.n))}
+
+
 @overall_curves.register(MomentRows)
 @overall_curves.register(ScoreRows)
-def _(checked: MomentRows | ScoreRows) -> dict[str, Any]:
+@overall_curves.register(CircularScoreRows)
+def _(checked: MomentRows | ScoreRows | CircularScoreRows) -> dict[str, Any]:
     return {}

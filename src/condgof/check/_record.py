@@ -47,7 +47,9 @@ class Finding(Record):
     #: ``"spread"`` of (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often
     #: such a count or a larger one had a probability below 0.01. ``"quantile"``: how often
     #: y was not above the quantile `label`. Of times with censoring: ``"events"``, their
-    #: number over the expected one, of all time or a third.
+    #: number over the expected one, of all time or a third. Of angles: ``"direction"``,
+    #: ``"time"`` or ``"angle"``, the mean direction of residuals in degrees, hours or the
+    #: unit of y; ``"concentration"``, their mean resultant length.
     kind: str
     column: str
     estimate: float
@@ -420,7 +422,7 @@ class Check(Shown, Record):
         along it), "slice" (``number=``: the residuals of its rows), "qq", "map"
         (``columns=``: two of them), "null"; of classes "reliability" and "classes", of
         counts "rootogram", of quantiles and intervals "coverage", of times with censoring
-        "survival". Returns a matplotlib Figure or Axes.
+        "survival", of angles "angles". Returns a matplotlib Figure or Axes.
 
         Examples
         --------

@@ -9,6 +9,7 @@ from condgof.kernels._cells import (
     cell_scales,
     resolve_cells,
 )
+from condgof.kernels._circular import FourierTerms, Periodic, resolve_angles
 from condgof.kernels._kernel import (
     IMQ,
     Categorical,
@@ -39,6 +40,7 @@ __all__ = [
     "Cells",
     "CovariateKernel",
     "FiniteLocations",
+    "FourierTerms",
     "Gaussian",
     "Gram",
     "Kernel",
@@ -47,6 +49,7 @@ __all__ = [
     "Matern52",
     "OnColumns",
     "Ordinal",
+    "Periodic",
     "Product",
     "Radial",
     "ResponseKernel",
@@ -55,6 +58,7 @@ __all__ = [
     "direct_sqdist",
     "median_distance",
     "product_is_exact",
+    "resolve_angles",
     "resolve_cells",
     "resolve_x",
     "resolve_y",

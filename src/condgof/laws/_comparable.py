@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condgof.errors import UnsupportedModelError
+from condgof.laws._circular import is_circular
 from condgof.laws._discrete import Probabilities
 from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quantiles
 from condgof.laws._law import Law
@@ -81,7 +82,7 @@ def shared_measures(
     )
     if unlike:
         listed += "; " + ", and ".join(one.reason for one in unlike)
-    continuous = not any(law.discrete for law in laws) and all(
+    continuous = not any(law.discrete or is_circular(law) for law in laws) and all(
         law.can("score") for law in laws
     )
     if measure == STEIN and not continuous:

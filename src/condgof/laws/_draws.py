@@ -373,7 +373,7 @@ class VectorDraws(RowDraws, Discrete):
         return np.hstack(means), np.hstack(stds)
 
 
-def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
+def from_draws(draws: object, *, rng: RngLike = 0, period: float | None = None) -> RowDraws:
     """Law from draws of y: posterior predictive samples, simulators, bootstraps, ensembles.
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for
@@ -388,6 +388,9 @@ def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
     rng : int, numpy.random.Generator or None
         Of the random numbers that place y among draws that equal it, and between its
         neighbours.
+    period : float, optional
+        y is an angle, a number modulo `period` (2π, 360, 24), and draws have shape (n, m).
+        y is then compared with its draws on the circle, with no cut, and needs no rng.
 
     Examples
     --------
@@ -417,9 +420,14 @@ def from_draws(draws: object, *, rng: RngLike = 0) -> Draws | VectorDraws:
         array = array[:, :, 0]
     view = array.view()
     view.flags.writeable = False
+    seed = Seed.of(rng).value
+    ids = np.arange(len(array))
+    if period is not None:
+        from condgof.laws._circular import circular_draws
+
+        return with_index(circular_draws(view, seed=seed, ids=ids, period=period), draws)
     kind = Draws if array.ndim == 2 else VectorDraws
-    law = kind(view, seed=Seed.of(rng).value, ids=np.arange(len(array)))
-    return with_index(law, draws)
+    return with_index(kind(view, seed=seed, ids=ids), draws)
 
 
 def adapt(obj: object) -> Law | None:

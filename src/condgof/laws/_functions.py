@@ -247,6 +247,7 @@ def from_log_prob(
     backend: str = "numpy",
     tolerance: float = 1e-4,
     support: object = None,
+    period: float | None = None,
 ) -> ModelLike:
     """Model from its log-density, which need not be normalised.
 
@@ -266,6 +267,11 @@ def from_log_prob(
         never called outside it. ``"counts"``: y is one of 0, 1, 2, …, and `function` the
         log of its probability, −inf beyond the largest count if there is one; see
         `from_ratio` for how it is tested.
+    period : float, optional
+        y is an angle, a number modulo `period` (2π, 360, 24): `function` has y through
+        functions of that period alone, such as cos(2πy/period). It gets y from 0 to
+        `period`, is integrated over one period, and nothing depends on where the circle is
+        cut.
 
     Notes
     -----
@@ -287,6 +293,13 @@ def from_log_prob(
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, got {tolerance!r}.")
     check_callable(function, "from_log_prob")
+    if period is not None:
+        from condgof.laws._circular import from_periodic_log_prob
+
+        if support is not None:
+            raise InputError("An angle has no bounds: pass period= or support=, not both.")
+        density = from_log_prob(function, backend=backend, tolerance=tolerance)
+        return from_periodic_log_prob(density, period)
     if isinstance(support, str) and support == "counts":
         from condgof.laws._ratio import FromLogPmf
 

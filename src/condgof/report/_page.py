@@ -90,6 +90,20 @@ REMEDIES = {
         in_slices="Let the quantiles depend on {}",
         overall="Recalibrate: conformal prediction",
     ),
+    "direction": Remedy(
+        in_slices="A term for {} in the mean direction",
+        overall="Turn the mean direction by {} degrees",
+    ),
+    "time": Remedy(
+        in_slices="A term for {} in the mean time", overall="Move the mean time by {} hours"
+    ),
+    "angle": Remedy(
+        in_slices="A term for {} in the mean direction", overall="Move the mean by {}"
+    ),
+    "concentration": Remedy(
+        in_slices="Let the concentration depend on {}",
+        overall="Change the concentration, so that the mean resultant length is {}",
+    ),
 }
 #: What the families of the verdict look at.
 FAMILIES = {

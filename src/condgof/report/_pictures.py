@@ -40,6 +40,7 @@ PICTURE_NAMES = (
     "rootogram",
     "coverage",
     "survival",
+    "angles",
 )
 #: Pictures of the figure that `Check.plot` draws.
 MAIN_PICTURES = 4

@@ -12,6 +12,13 @@ from condgof.residuals._choose import (
     residual_class,
     residuals_of,
 )
+from condgof.residuals._circular import (
+    AngleResampler,
+    CircularResiduals,
+    CircularScoreResiduals,
+    SteinWaves,
+    TrigonometricFunctions,
+)
 from condgof.residuals._classes import ClassResiduals, LabelResiduals
 from condgof.residuals._continuous import ContinuousResiduals, NormalScoreResiduals
 from condgof.residuals._counts import CountResiduals, RatioResiduals
@@ -79,11 +86,14 @@ __all__ = [
     "STANDARDIZE",
     "STRETCHES",
     "SURPRISE",
+    "AngleResampler",
     "CellResampler",
     "CellResiduals",
     "CellTestFunctions",
     "CensoredResiduals",
     "CensoredTestFunctions",
+    "CircularResiduals",
+    "CircularScoreResiduals",
     "ClassResiduals",
     "ContinuousResiduals",
     "CountResiduals",
@@ -110,8 +120,10 @@ __all__ = [
     "StatementResiduals",
     "SteinResiduals",
     "SteinTestFunctions",
+    "SteinWaves",
     "TestFunctionBlock",
     "TestFunctions",
+    "TrigonometricFunctions",
     "checked",
     "draw_censoring_times",
     "draw_exceptions",

@@ -12,9 +12,11 @@ from condgof.laws import (
     Law,
     Quantiles,
     VectorDraws,
+    is_circular,
 )
 from condgof.residuals._cells import CellResiduals
 from condgof.residuals._censored import CensoredResiduals
+from condgof.residuals._circular import CircularResiduals, CircularScoreResiduals
 from condgof.residuals._classes import ClassResiduals, LabelResiduals
 from condgof.residuals._continuous import ContinuousResiduals
 from condgof.residuals._counts import CountResiduals
@@ -57,6 +59,8 @@ def residual_class(law: Law, d_y: int, standardize: str) -> type[Residuals]:
     if isinstance(law, Censored):
         return _censored(standardize)
     check_choice(standardize, "standardize", STANDARDIZE)
+    if is_circular(law):
+        return _circular(law, standardize)
     if law.discrete:
         return _discrete(law, standardize)
     return _continuous(law, d_y, standardize)
@@ -76,6 +80,16 @@ def _censored(standardize: str) -> type[Residuals]:
         "With event= y is compared by the model's CDF;"
         f" standardize={standardize!r} has no meaning. Leave it out."
     )
+
+
+def _circular(law: Law, standardize: str) -> type[Residuals]:
+    if standardize not in ("auto", "none"):
+        raise InputError(
+            f"standardize={standardize!r} is for a y on a line. Use 'auto' or 'none':"
+            " angles are compared with the model's mean directions, or by its scores."
+        )
+    by_scores = standardize == "none" and law.can("score")
+    return CircularScoreResiduals if by_scores else CircularResiduals
 
 
 def _discrete(law: Law, standardize: str) -> type[CellResiduals]:

@@ -2,6 +2,12 @@
 
 from condgof.check.kinds._bands import BAND_LEVELS, bands_of
 from condgof.check.kinds._censored import THIRDS, CensoredRows
+from condgof.check.kinds._circular import (
+    AngleHistogram,
+    CircularRows,
+    CircularScoreRows,
+    unit_of,
+)
 from condgof.check.kinds._classes import (
     MOST_CLASSES,
     ClassRows,
@@ -45,9 +51,12 @@ __all__ = [
     "LEGENDRE_THIRD_MOMENTS",
     "MOST_CLASSES",
     "THIRDS",
+    "AngleHistogram",
     "CellSignals",
     "CensoredRows",
     "CheckedRows",
+    "CircularRows",
+    "CircularScoreRows",
     "ClassRows",
     "ContinuousRows",
     "CountRows",
@@ -74,4 +83,5 @@ __all__ = [
     "rows_class",
     "shifted_law",
     "squares_by_label_and_rank",
+    "unit_of",
 ]
