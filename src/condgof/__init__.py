@@ -27,7 +27,6 @@ from condgof.kernels import (
     Matern12,
     Matern52,
     Ordinal,
-    Periodic,
     Radial,
 )
 from condgof.laws import (
@@ -87,7 +86,6 @@ __all__ = [
     "Matern52",
     "Monitor",
     "Ordinal",
-    "Periodic",
     "Radial",
     "Ranking",
     "Repair",

@@ -71,8 +71,7 @@ def test_a_card_is_small_and_safe(results, name):
 
 
 def test_public_names():
-    # 90 names of version 0.2 less `models.mdn`, and `models.VonMises` and `Periodic`.
-    assert len({*cg.__all__, *dir(cg.models), *dir(cg.study)}) <= 91
+    assert len({*cg.__all__, *dir(cg.models), *dir(cg.study)}) <= 90
     assert set(dir(cg.study)) == set(cg.study.__all__)
     assert [name for name in dir(cg) if name.startswith("_")] == ["__version__"]
     assert set(dir(cg)) == {*cg.__all__, "__version__"}

@@ -98,7 +98,8 @@ def resolve_angles(
         kernel = Periodic(kernel.bandwidth)
     if not isinstance(kernel, Periodic):
         raise InputTypeError(
-            f"kernel_y of angles must be condgof.Periodic(bandwidth), got {kernel!r}."
+            "kernel_y of angles must be condgof.Gaussian(bandwidth), which stands for"
+            f" condgof.kernels.Periodic(bandwidth), got {kernel!r}."
         )
     ready = replace(kernel, period=period)
     if ready.bandwidth != "median":
