@@ -193,11 +193,11 @@ def test_32_an_object_that_cannot_be_asked(what):
 def test_31_sigterm_takes_temporary_files_away(tmp_path):
     """`SIGTERM` while a table is streamed left the rows that were kept behind."""
     code = (
-        "import sys, tempfile, time, condgof.cli as cli, condgof.cli._demo as demo\n"
-        "def wait(out):\n"
-        "    with tempfile.TemporaryDirectory(dir=out):\n"
+        "import sys, tempfile, time, condgof.cli as cli, condgof.study as study\n"
+        "def wait():\n"
+        f"    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):\n"
         "        print('ready', flush=True); time.sleep(60)\n"
-        "demo.run_demo = wait\n"
+        "study.engel_study = wait\n"
         f"sys.argv = ['condgof', 'demo', '--out', {str(tmp_path)!r}]\n"
         "sys.exit(cli.main())"
     )
@@ -221,26 +221,20 @@ def test_33_utf_16_and_pipes(table, capsys):
 
 
 def test_34_a_lock_that_fails_for_another_reason(tmp_path, monkeypatch):
-    from condgof.study import InUseError, _run
+    from condgof.study import InUseError, run_study
 
     def fail(number):
-        def lock(descriptor):
+        def lock(descriptor, operation):
             raise OSError(number, os.strerror(number))
 
         return lock
 
-    monkeypatch.setattr(_run, "_lock", fail(errno.ENOLCK))
-    with (
-        pytest.raises(InputError, match=r"cannot be locked \(No locks available\)"),
-        _run.locked(tmp_path),
-    ):
-        pass
-    monkeypatch.setattr(_run, "_lock", fail(errno.EAGAIN))
-    with (
-        pytest.raises(InUseError, match="in use by another process"),
-        _run.locked(tmp_path),
-    ):
-        pass
+    monkeypatch.setattr("fcntl.flock", fail(errno.ENOLCK))
+    with pytest.raises(InputError, match=r"cannot be locked \(No locks available\)"):
+        run_study("lgm", "kcsd", 20, trials=1, out=tmp_path, engine=1)
+    monkeypatch.setattr("fcntl.flock", fail(errno.EAGAIN))
+    with pytest.raises(InUseError, match="in use by another process"):
+        run_study("lgm", "kcsd", 20, trials=1, out=tmp_path, engine=1)
 
 
 def test_36_a_full_disk_names_the_file(table, capsys):

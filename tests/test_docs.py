@@ -62,7 +62,8 @@ def cells(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_python_is_run_by_this_file_or_by_the_build(page):
     """A block of Python in any other way of writing one would be shown and never run."""
-    text, listed = (ROOT / page).read_text(), [language for language, _ in blocks(page)]
+    text = (ROOT / page).read_text()
+    listed = [language for language, _ in blocks(page)]
     fences = (
         r"^[ \t>]*(?:`{3,}|~{3,}|:{3,})["
         r" \t]*\{?(?:code|sourcecode|code-block|code-cell)?\}?[ \t]*"
@@ -89,12 +90,15 @@ def test_code_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypat
     before it.
     """
     monkeypatch.chdir(tmp_path)
-    namespace, printed, ran = {}, "", 0
+    namespace = {}
+    printed = ""
+    ran = 0
     for language, code in blocks(page):
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(code, page, "exec"), namespace)
-            printed, ran = out.getvalue(), ran + 1
+            printed = out.getvalue()
+            ran = ran + 1
         elif language == "text":
             assert printed.strip() == code.strip()
         elif language == "console":

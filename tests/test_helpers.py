@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from condgof.cli._classes import class_name_candidates
-from condgof.cli._output import write_whole
+from condgof.cli import class_name_candidates, write_whole
 from condgof.engine import stages
 from condgof.errors import ModelError, require, users_code
 from condgof.kernels import median_distance

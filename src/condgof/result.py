@@ -16,12 +16,26 @@ from condgof.errors import check_number, require
 #: Locations of a finite-set test that `print` shows at most.
 MAX_LOCATIONS_SHOWN = 5
 
-#: Smaller p-values are written as "< 0.0001"; those that round to 0.0001 are not.
+#: Smaller p-values are written as "< 0.0001". It is a little less than 0.0001, so that a
+#: p-value of 1/10,000 with a rounding error is written as "0.0001".
 SMALLEST_PVALUE_SHOWN = 9.99e-5
+
+#: Logarithms to base 10 are moved up by this before they are rounded down, so that 0.001
+#: or 0.1 with a rounding error keep their magnitude.
+LOG_ROUNDING = 1e-9
+
+#: A multiple of 10^k is rounded up unless it is this near to the one below.
+MULTIPLE_ROUNDING = 1e-6
+
+#: A p-value is at its floor if it is at most this much larger, relative to it.
+FLOOR_ROUNDING = 1e-9
 
 
 class Record:
-    """A frozen record: its arrays are read-only, its mappings too, and it pickles."""
+    """A base class of frozen dataclasses whose arrays and mappings are read-only.
+
+    Instances can be pickled, and turned into plain Python objects.
+    """
 
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
@@ -67,6 +81,13 @@ class Shown:
         from condgof.report import card
 
         return card(self)
+
+
+class Fact(NamedTuple):
+    """A line below the verdict of a result."""
+
+    name: str  #: What it is, such as "p-value".
+    value: str  #: The value as text.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,37 +188,37 @@ class GofResult(Shown, Record):
         """Whether there is evidence against the model at the 5% level, in words."""
         return f"{'' if self.reject() else 'no '}evidence against the model at the 5% level"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Return what `print` shows below the verdict: a name and a value each."""
+    def facts(self) -> list[Fact]:
+        """Return what `print` shows below the verdict."""
         details = self.details
         pvalue = pvalue_number(self.pvalue, self.pvalue_floor)
         facts = [
-            ("p-value", pvalue + self._null_words()),
-            ("statistic", f"{self.statistic:.4g}"),
+            Fact("p-value", pvalue + self._null_words()),
+            Fact("statistic", f"{self.statistic:.4g}"),
         ]
         if self.kernel_x is not None:
-            facts.append(("kernel x", str(self.kernel_x)))
+            facts.append(Fact("kernel x", str(self.kernel_x)))
         if self.kernel_y is not None:
-            facts.append(("kernel y", str(self.kernel_y)))
+            facts.append(Fact("kernel y", str(self.kernel_y)))
         if "groups" in details:
-            facts.append(("rows", f"in {details['groups']:,} groups"))
+            facts.append(Fact("rows", f"in {details['groups']:,} groups"))
         if "block_length" in details:
-            facts.append(("rows", f"in order, blocks of {details['block_length']:,}"))
+            facts.append(Fact("rows", f"in order, blocks of {details['block_length']:,}"))
         if "standardized_by" in details:
-            facts.append(("y seen as", f"{details['standardized_by']}"))
+            facts.append(Fact("y seen as", f"{details['standardized_by']}"))
         if "x_seen_as" in details:
-            facts.append(("x seen as", f"{details['x_seen_as']}"))
+            facts.append(Fact("x seen as", f"{details['x_seen_as']}"))
         if "strongest_location" in details:
             place = details["strongest_location"]
             point = _point(place.get("label") or place["x"])
-            facts.append(("strongest", f"near x = {point}"))
+            facts.append(Fact("strongest", f"near x = {point}"))
         if self.locations is not None:
             points = [_point(v) for v in details.get("location_labels") or self.locations]
             rest = ", ..." if len(points) > MAX_LOCATIONS_SHOWN else ""
-            facts.append(("locations", ", ".join(points[:MAX_LOCATIONS_SHOWN]) + rest))
+            facts.append(Fact("locations", ", ".join(points[:MAX_LOCATIONS_SHOWN]) + rest))
         if "fitted" in details:
-            facts.append(("fitted", details["fitted"]))
-        facts += [("note", str(note)) for note in details.get("notes", ())]
+            facts.append(Fact("fitted", details["fitted"]))
+        facts += [Fact("note", str(note)) for note in details.get("notes", ())]
         return facts
 
     def _null_words(self) -> str:
@@ -214,19 +235,21 @@ class GofResult(Shown, Record):
 
     def __str__(self) -> str:
         lines = [f"{self.method} test of goodness of fit, n = {self.n:,}"]
-        for name, value in [("verdict", self.verdict), *self.facts()]:
+        for name, value in [Fact("verdict", self.verdict), *self.facts()]:
             lines.append(f"  {name:10} {value}")
         return "\n".join(lines)
 
 
-class Interval(NamedTuple):
-    """The ends of confidence intervals, of one shape."""
+class IntervalEnds(NamedTuple):
+    """The ends of confidence intervals, arrays of one shape."""
 
     low: FloatArray
     high: FloatArray
 
 
-def share_interval(k: AnyArray | int, n: AnyArray | int, error: float = 0.05) -> Interval:
+def share_interval(
+    k: AnyArray | int, n: AnyArray | int, error: float = 0.05
+) -> IntervalEnds:
     """Return Clopper and Pearson's exact interval of a probability.
 
     Parameters
@@ -242,7 +265,7 @@ def share_interval(k: AnyArray | int, n: AnyArray | int, error: float = 0.05) ->
     n = np.asarray(n)
     low = betaincinv(np.maximum(k, 1), n - k + 1, error / 2)
     high = betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2)
-    return Interval(low=np.where(k > 0, low, 0.0), high=np.where(k < n, high, 1.0))
+    return IntervalEnds(low=np.where(k > 0, low, 0.0), high=np.where(k < n, high, 1.0))
 
 
 def check_alpha(alpha: object) -> float:
@@ -264,7 +287,7 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
     """
     if not math.isfinite(value):
         return "–"
-    if 0.0 < value <= floor * (1.0 + 1e-9):
+    if 0.0 < value <= floor * (1.0 + FLOOR_ROUNDING):
         return f"≤ {_rounded_up(value)}"
     if value < SMALLEST_PVALUE_SHOWN:
         return "< 0.0001"
@@ -275,9 +298,8 @@ def pvalue_number(value: float, floor: float = 0.0) -> str:
 
 def _rounded_up(pvalue: float) -> str:
     """Write a p-value rounded up to one figure, and at most 1."""
-    # The small numbers keep 0.001, computed with a rounding error, from becoming 0.002.
-    step = 10.0 ** math.floor(math.log10(pvalue) + 1e-9)
-    bound = min(math.ceil(pvalue / step - 1e-6) * step, 1.0)
+    step = 10.0 ** math.floor(math.log10(pvalue) + LOG_ROUNDING)
+    bound = min(math.ceil(pvalue / step - MULTIPLE_ROUNDING) * step, 1.0)
     if bound < SMALLEST_PVALUE_SHOWN:
         return f"{bound:.0e}".replace("e-0", "e-").replace("-", "−")
     return _trimmed(pvalue_number(bound))
@@ -306,8 +328,9 @@ def rounded(value: float) -> str:
         return f"{value:,.0f}"
     places = 2
     if size < 0.01:
-        places = 3 if size * 1000 >= 9.5 else 4
+        places = 3 if size * 1000 >= 9.5 else 4  # 0.0095 and above round to 0.010
     elif 0.99 <= size < 1.0:
+        # As many decimals as keep the number from being written as 1.
         places = next((p for p in (2, 3, 4) if round(size, p) != 1.0), 2)
     text = f"{value:.{places}f}"
     return text if float(text) else "0.00"
@@ -317,13 +340,12 @@ def decimals(value: float) -> int:
     """Return how many decimals show two figures of a number: from 2 to 6."""
     if value == 0 or not math.isfinite(value):
         return 2
-    # The small number keeps 0.1, computed with a rounding error, from counting as 0.09.
-    magnitude = math.floor(math.log10(abs(value)) + 1e-9)
+    magnitude = math.floor(math.log10(abs(value)) + LOG_ROUNDING)
     return min(max(2, 1 - magnitude), 6)
 
 
 def short(value: float) -> str:
-    """Write two figures of a number, and at least two decimals."""
+    """Write a number so that two figures show, with 2 to 6 decimals; see `decimals`."""
     return f"{value:.{decimals(value)}f}"
 
 
@@ -337,7 +359,10 @@ class EstimateText(NamedTuple):
 def estimate_text(
     estimate: float, low: float, high: float, about: float = 0.0
 ) -> EstimateText:
-    """Write an estimate and its interval so that two figures of estimate − about show."""
+    """Write an estimate and its interval so that two figures of estimate − about show.
+
+    `about` is what the estimate is compared with: 1 for a ratio, 0 for a difference.
+    """
     digits = decimals(estimate - about)
     # 0.0 is added because -0.0 would be written with its sign.
     return EstimateText(

@@ -92,7 +92,8 @@ def plain_trial(n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n])
     x = rng.normal(size=(n, 2))
     scale = np.exp(0.5 * x[:, 0])
-    y, model = scale * rng.weibull(1.3, n), cg.models.Exponential(scale=scale)
+    y = scale * rng.weibull(1.3, n)
+    model = cg.models.Exponential(scale=scale)
     return {
         "event": float(cg.adaptive(model, x, y, event=np.ones(n), rng=trial, **ONE).pvalue),
         "plain": float(cg.adaptive(model, x, y, rng=trial, **ONE).pvalue),

@@ -311,7 +311,8 @@ NOISE = {
 
 def spread_trial(name: str, n: int, trial: int) -> dict[str, float]:
     rng = np.random.default_rng([trial, n, *name.encode()])
-    law, x = NOISE[name], rng.normal(size=n)
+    law = NOISE[name]
+    x = rng.normal(size=n)
     y = x + law.rvs(size=n, random_state=rng)
     found = cg.check(
         (x, np.ones(n)), x, y, slices=["x <= 0"], rng=trial, engine=1, n_boot=20

@@ -118,7 +118,8 @@ def groups(n, rng):
     """Errors that rows of a group share, and a tilt that they share, too."""
     code = np.arange(n) // GROUP
     common = rng.standard_normal((2, n // GROUP + 1))[:, code]
-    x, y = common[0][:, None], 0.7 * common[1] + 0.7 * rng.standard_normal(n)
+    x = common[0][:, None]
+    y = 0.7 * common[1] + 0.7 * rng.standard_normal(n)
     return (*normals((0.3 * x[:, 0], -0.3 * x[:, 0]), n), x, y, {"groups": code})
 
 
@@ -127,7 +128,8 @@ def ar1(n, rng):
     e = rng.standard_normal((n + 100, 2))
     for i in range(1, len(e)):
         e[i] = 0.6 * e[i - 1] + 0.8 * e[i]
-    x, y = e[100:, :1], e[100:, 1]
+    x = e[100:, :1]
+    y = e[100:, 1]
     return (*normals((0.3 * x[:, 0], -0.3 * x[:, 0]), n), x, y, {"dependence": BLOCK})
 
 

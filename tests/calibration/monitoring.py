@@ -92,7 +92,8 @@ def delay_trial(kind: str, columns: int, change: int, trial: int) -> dict[str, f
         trial % 64 if change else 0
     )  # no row of its own, beside those at which bets begin
     n = change + 2_000
-    x, z = rng.normal(size=(n, columns)), rng.normal(size=n)
+    x = rng.normal(size=(n, columns))
+    z = rng.normal(size=n)
     z = np.where(np.arange(n) < change, z, wrong(kind, x, z))
     m = cg.monitor((np.zeros(n), np.ones(n)), rng=trial).update(x, z)
     return {name: row - change for name, row in noticed(m, change).items()}

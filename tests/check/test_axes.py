@@ -129,7 +129,8 @@ def holds(condition, axis, values):
     true = np.ones(len(values), dtype=bool)
     if found["low"]:
         true &= number(found["low"]) <= values
-    end, sign = number(found["end"]), found["sign"]
+    end = number(found["end"])
+    sign = found["sign"]
     compare = {"≤": np.less_equal, "<": np.less, "≥": np.greater_equal, "=": np.equal}
     return true & compare[sign](values, end)
 
@@ -416,9 +417,9 @@ class TestAxes:
     def test_two_categories_that_begin_alike(self):
         x = np.eye(3)[np.arange(9) % 3]
         both = np.column_stack([x, x[:, ::-1]])
-        columns = [
-            Column(f"home_{kind}_{i}") for kind in ("town", "land") for i in range(3)
-        ]
+        towns = [Column(f"home_town_{i}") for i in range(3)]
+        lands = [Column(f"home_land_{i}") for i in range(3)]
+        columns = [*towns, *lands]
         assert {one.name for one in checked_rows_of(columns, both).axes} == {
             "home_town",
             "home_land",

@@ -13,7 +13,8 @@ RNG = np.random.default_rng(0)
 N = 800
 X = pd.DataFrame({"age": RNG.integers(20, 80, N), "female": RNG.integers(0, 2, N)})
 SCALE = 10 * np.exp(-0.02 * (X.age.to_numpy() - 50))
-NOISE, UNTIL = RNG.exponential(size=N), RNG.exponential(15, N)
+NOISE = RNG.exponential(size=N)
+UNTIL = RNG.exponential(15, N)
 
 
 def times(factor):
@@ -38,7 +39,8 @@ def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
     rows = old.frame().query(first.query)
     assert (rows.index == first.rows).all()
     lead = first.findings[0]
-    observed, expected = rows.event.sum(), rows.cumulative_hazard.sum()
+    observed = rows.event.sum()
+    expected = rows.cumulative_hazard.sum()
     assert lead.estimate == pytest.approx(observed / expected, rel=1e-12)
     assert lead.words.startswith(
         f"{observed} events observed, {expected:,.1f} expected (ratio "
@@ -67,9 +69,11 @@ def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
         for f, e in zip((early, middle, late), _expected(frame, cuts), strict=True)
     )
     assert parts == pytest.approx(frame.event.sum())
-    tail, total = 0.0041671, frame.cumulative_hazard.sum()  # 2.638 standard errors
+    tail = 0.0041671  # the probability beyond 2.638 standard errors
+    total = frame.cumulative_hazard.sum()
     count = frame.event.sum()
-    low, high = chi2.ppf(tail, 2 * count) / 2, chi2.ppf(1 - tail, 2 * count + 2) / 2
+    low = chi2.ppf(tail, 2 * count) / 2
+    high = chi2.ppf(1 - tail, 2 * count + 2) / 2
     assert whole.interval == pytest.approx((low / total, high / total), rel=1e-3)
 
 
@@ -131,7 +135,8 @@ def test_the_report_is_written_and_every_picture_drawn(old):
 
 def test_an_event_that_the_model_holds_to_be_impossible_is_named():
     y, event = times(1.0)
-    y[7], event[7] = 1e-12, True
+    y[7] = 1e-12
+    event[7] = True
     report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
     wild = [f for f in report.overall if f.kind == "wild"]
     assert "row 7 (z = -" in wild[0].words

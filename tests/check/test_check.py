@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import SCHEMA, Bench, look
+from condgof.check import SCHEMA, Bench, select_rows
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
 
 RNG = np.random.default_rng(7)
@@ -97,7 +97,8 @@ def test_orders_of_slices():
     x = rng.uniform(0, 1, (2000, 2))
     y = rng.standard_normal(2000) + 0.5 * (x[:, 0] < 0.5) + 1.5 * (x[:, 1] > 0.95)
     found = cg.check((np.zeros(2000), np.ones(2000)), x, y, **FAST)
-    certain, worst = found.slices_by("certain"), found.slices_by("severity")
+    certain = found.slices_by("certain")
+    worst = found.slices_by("severity")
     assert certain == found.slices
     assert set(map(id, certain)) == set(map(id, worst))
     assert [one.severity for one in worst] == sorted(
@@ -188,8 +189,11 @@ def test_frozen_read_only_and_picklable(found):
 
 
 def test_inputs_are_not_changed():
-    model, frame, y = (MEAN.copy(), np.ones(N)), FRAME.copy(), HIGH.copy()
-    mask, labels = CITY == "Rome", CITY.copy()
+    model = (MEAN.copy(), np.ones(N))
+    frame = FRAME.copy()
+    y = HIGH.copy()
+    mask = CITY == "Rome"
+    labels = CITY.copy()
     before = mask.copy()
     cg.check(
         model, frame, y, by=labels, slices=[mask, "income <= 2000"], tolerance=0.1, **FAST
@@ -290,7 +294,7 @@ def test_a_source_and_dask_arrays(tmp_path):
 
 
 def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[look.__module__], "STREAMED_ROWS", 1200)
+    monkeypatch.setattr(sys.modules[select_rows.__module__], "STREAMED_ROWS", 1200)
     source, model, a, b, y = stream(tmp_path, 5000)
     named = {"by": (b > 0).astype(str), "slices": ["b > 1", b > 1]}
     found = cg.check(model, source, solver="lowrank", **named, **FAST)
@@ -498,7 +502,8 @@ def test_true_models_name_slices_no_more_often_than_they_may():
 
 
 def test_the_main_finding_is_found():
-    case, right = cg.study.problem("hgm"), 0
+    case = cg.study.problem("hgm")
+    right = 0
     for trial in range(3):
         x, y = case.draw(1000, np.random.default_rng(trial))
         first = cg.check(case.p, x, y, rng=trial, n_boot=99).slices[0]

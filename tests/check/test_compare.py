@@ -25,7 +25,8 @@ X = pd.DataFrame(
 )
 AGE = X["age"].to_numpy() / 20.0
 Y = AGE - 1.2 * (X["age"] > 62).to_numpy() + RNG.normal(size=N)
-LINE, STEP = (AGE, np.ones(N)), (AGE - 1.2 * (X["age"] > 62).to_numpy(), np.ones(N))
+LINE = (AGE, np.ones(N))
+STEP = (AGE - 1.2 * (X["age"] > 62).to_numpy(), np.ones(N))
 
 
 def test_numbers_are_those_of_the_scores():
@@ -148,8 +149,10 @@ def test_an_unnormalised_density_is_normalised_or_not_trusted():
 def test_groups_and_blocks_widen_the_interval():
     code = np.arange(N) // 8
     shared = RNG.normal(size=(2, N // 8))[:, code]
-    x, y = shared[0], shared[1] + 0.3 * RNG.normal(size=N)
-    p, q = (0.3 * x, np.ones(N)), (-0.3 * x, np.ones(N))
+    x = shared[0]
+    y = shared[1] + 0.3 * RNG.normal(size=N)
+    p = (0.3 * x, np.ones(N))
+    q = (-0.3 * x, np.ones(N))
     with pytest.warns(DependenceWarning):
         alone = cg.compare(p, q, x, y, rng=0)
     grouped = cg.compare(p, q, x, y, groups=code, rng=0)

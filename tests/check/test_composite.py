@@ -162,7 +162,8 @@ def test_every_kind_of_y(table, kind):
     elif kind == "moments":
         options = {"standardize": "mean_std"}
     else:
-        x, y = x[:30], y[:30]
+        x = x[:30]
+        y = y[:30]
     report = cg.composite(fit, x, y, n_boot=19, rng=0, engine=1, **options)
     assert 0.05 <= report.pvalue <= 1
     assert report.overall

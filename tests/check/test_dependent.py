@@ -43,7 +43,8 @@ def width(check, kind="coverage"):
 
 def test_groups_widen_what_is_said():
     x, noise, codes = clustered(0)
-    model, y = (x, np.ones(N)), x + noise + 1.0
+    model = (x, np.ones(N))
+    y = x + noise + 1.0
     by = np.where(x > 0, "high", "low")
     plain = plainly(model, x, y, by=by, rng=0)
     found = cg.check(model, x, y, groups=codes, by=by, rng=0, **FAST)
@@ -52,7 +53,8 @@ def test_groups_widen_what_is_said():
     for kind in ("shift", "coverage"):
         assert width(found, kind) > 1.3 * width(plain, kind)
     assert found.overall[0].estimate == plain.overall[0].estimate
-    size, wide = plain.effect.interval, found.effect.interval
+    size = plain.effect.interval
+    wide = found.effect.interval
     assert wide.high - wide.low > 1.2 * (size.high - size.low)
     assert any("signs of groups or blocks of rows" in note for note in found.notes)
     assert not any("signs" in note for note in plain.notes)
@@ -79,7 +81,9 @@ def test_blocks_find_and_say_so():
 @pytest.mark.parametrize("how", ["groups", "blocks", "classes", "by"])
 def test_true_models_name_nothing_more_often_than_they_may(how):
     """20 samples; `make calibrate` has more."""
-    trials, named, searched = 20, 0, 0
+    trials = 20
+    named = 0
+    searched = 0
     for trial in range(trials):
         if how == "blocks":
             rng = np.random.default_rng([trial, 3])
@@ -88,9 +92,11 @@ def test_true_models_name_nothing_more_often_than_they_may(how):
         else:
             x, noise, codes = clustered([trial, 3], 40)
             options = {"groups": codes}
-        model, y = (x, np.ones(N)), x + noise
+        model = (x, np.ones(N))
+        y = x + noise
         if how == "classes":
-            model, y = cg.probabilities(np.full(N, 0.5)), (noise > 0).astype(int)
+            model = cg.probabilities(np.full(N, 0.5))
+            y = (noise > 0).astype(int)
         if how == "by":
             options["by"] = codes // 4
         found = cg.check(model, x, y, rng=trial, n_boot=39, engine=1, **options)
@@ -127,7 +133,8 @@ def test_few_groups_could_not_have_found_anything():
 
 def test_rows_that_go_together_find_less():
     x, noise, codes = clustered(0)
-    model, y = (x, np.ones(N)), x + noise
+    model = (x, np.ones(N))
+    y = x + noise
     plain, found = (plainly(model, x, y, groups=g, rng=0).power for g in (None, codes))
     assert found.size > 1.5 * plain.size
 

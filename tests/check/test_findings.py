@@ -19,10 +19,10 @@ from condgof.check import (
     direction_of,
     distance,
     led,
+    residual_quantile_interval,
     severity,
     student,
 )
-from condgof.check._findings import _quantile_interval
 from condgof.check.kinds import ContinuousRows, RowTable
 from condgof.result import rounded
 from condgof.sample import Column
@@ -85,7 +85,8 @@ def test_bonetts_interval(n):
     middle = stats.trim_mean(z, trim)
     kurtosis = n * np.sum((z - middle) ** 4) / np.sum((z - middle) ** 2) ** 2
     error = math.sqrt((kurtosis - (n - 3) / n) / (n - 1))
-    c, reach = n / (n - REACH_95), stats.t.isf(0.025, n - 1)
+    c = n / (n - REACH_95)
+    reach = stats.t.isf(0.025, n - 1)
     above = min(1 + max(kurtosis - 3, 0) / 10, 2)
     expected = [
         math.sqrt(c * z.var(ddof=1) * math.exp(sign * reach * error))
@@ -146,7 +147,8 @@ def test_shares_cover_whatever_the_probabilities():
             np.full(100, 0.999),
         ]
     ):
-        rng, missed = np.random.default_rng(seed), 0
+        rng = np.random.default_rng(seed)
+        missed = 0
         for _ in range(2000):
             low, high = reader().share(rows_of(p), rng.random(100) < p, p)[1]
             missed += not low <= p.mean() <= high
@@ -156,10 +158,13 @@ def test_shares_cover_whatever_the_probabilities():
 @pytest.mark.parametrize(("n", "level"), [(25, 0.5), (200, 0.5), (200, 0.25)])
 def test_the_interval_of_a_quantile_covers(n, level):
     """Order statistics: 3,000 samples of a skewed law; exact bound at a tail of 1e-4."""
-    rng, missed, truth = np.random.default_rng(n), 0, -math.log(1 - level)
+    rng = np.random.default_rng(n)
+    missed = 0
+    truth = -math.log(1 - level)
     for _ in range(3000):
         z = rng.exponential(size=n)
-        low, high = _quantile_interval(reader(), Residual(np.arange(n), z, "y"), level)
+        residual = Residual(np.arange(n), z, "y")
+        low, high = residual_quantile_interval(reader(), residual, level)
         assert low in z or low == np.quantile(z, level)
         missed += not low <= truth <= high
     assert missed <= stats.binom.isf(1e-4, 3000, 0.05)
@@ -224,7 +229,8 @@ def test_one_wild_row_moves_nothing_and_is_named():
     z = np.random.default_rng(1).standard_normal(400)
     wild = z.copy()
     wild[123] = 1e6 if z[123] > 0 else -1e6
-    plain, other = cg_overall(z), cg_overall(wild, rows=np.arange(400) * 10)
+    plain = cg_overall(z)
+    other = cg_overall(wild, rows=np.arange(400) * 10)
     for key in ("shift", "spread", "50%", "skew"):
         assert other[key].estimate == pytest.approx(plain[key].estimate, abs=0.02)
         np.testing.assert_allclose(other[key].interval, plain[key].interval, atol=0.02)
@@ -296,7 +302,8 @@ def test_rows_of_one_unit_that_go_together_widen_intervals():
     rng = np.random.default_rng(0)
     units = np.repeat(np.arange(30), 10)
     z = rng.standard_normal(30)[units] * 0.7 + 0.7 * rng.standard_normal(300)
-    apart, together = reader(), reader(units=units)
+    apart = reader()
+    together = reader(units=units)
     for number, values in (("mean", z), ("share", z > 0)):
         one, other = (
             getattr(r, number)(np.arange(300), values)[1] for r in (apart, together)
@@ -320,7 +327,8 @@ def test_means_and_spreads_of_a_few_rows_cover(n):
     """
     rng = np.random.default_rng(n)
     for level, factor in ((0.05, 1.5), (0.001, 3.0)):
-        own, missed = reader(stats.norm.isf(level / 2)), np.zeros(2, dtype=int)
+        own = reader(stats.norm.isf(level / 2))
+        missed = np.zeros(2, dtype=int)
         for _ in range(4000):
             z = rng.standard_normal(n)
             for k, number in enumerate((own.mean, own.spread)):

@@ -579,7 +579,8 @@ BY = [
 
 def groups_of(by, checked):
     """The name, and each row's label."""
-    labels, told = np.full(checked.n, "", dtype=object), read_by(by, checked, N)
+    labels = np.full(checked.n, "", dtype=object)
+    told = read_by(by, checked, N)
     for condition, rows in told:
         name, labels[rows] = condition.words.split(" = ", 1)
         if condition.query:

@@ -11,8 +11,7 @@ import pytest
 from scipy.stats import binom, norm, poisson
 
 import condgof as cg
-from condgof.check import Signal, holm, straightened
-from condgof.check._scan import _bennett, _test
+from condgof.check import Signal, bennett_bound, holm, straightened, strongest_signal
 from condgof.check.kinds import LEGENDRE, LEGENDRE_THIRD_MOMENTS, Signals
 from condgof.errors import InputError, NonFiniteError
 from condgof.residuals import legendre
@@ -177,7 +176,8 @@ def test_by_a_column_of_numbers_and_what_cannot_be_groups():
 def test_streams_and_dask_have_the_same_groups(tmp_path):
     rng = np.random.default_rng(2)
     n = 5000
-    x, city = rng.uniform(0, 1, n), rng.choice(["Oslo", "Rome", "Lima"], n)
+    x = rng.uniform(0, 1, n)
+    city = rng.choice(["Oslo", "Rome", "Lima"], n)
     y = x + 0.3 * (city == "Rome") + rng.standard_normal(n)
     pd.DataFrame({"x": x, "y": y, "mu": x, "sd": 1.0}).to_parquet(tmp_path / "t.parquet")
     source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
@@ -200,7 +200,9 @@ def test_streams_and_dask_have_the_same_groups(tmp_path):
 
 def test_holm_against_its_definition():
     p = np.array([0.01, 0.04, 0.03, 0.005, 0.5])
-    order, expected, running = np.argsort(p), np.empty(5), 0.0
+    order = np.argsort(p)
+    expected = np.empty(5)
+    running = 0.0
     for k, which in enumerate(order):
         running = max(running, min(1.0, (5 - k) * p[which]))
         expected[which] = running
@@ -233,9 +235,13 @@ def test_third_moments_are_those_of_the_polynomials():
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
 def test_p_values_of_a_few_rows_hold_their_level(n):
     """5,000 groups, by simulation; exact bounds at a tail of 1e-4."""
-    rng, trials = np.random.default_rng(n), 5000
+    rng = np.random.default_rng(n)
+    trials = 5000
     p = np.array(
-        [_test(of_pits(rng.random(n)), np.arange(n), None)[0] for _ in range(trials)]
+        [
+            strongest_signal(of_pits(rng.random(n)), np.arange(n), None)[0]
+            for _ in range(trials)
+        ]
     )
     for level in (0.2, 0.05, 0.01, 0.001):
         assert (p <= level).sum() <= binom.isf(1e-4, trials, level)
@@ -248,11 +254,13 @@ def test_bennett_bounds_the_exact_tail():
     for n in (3, 20, 200):
         for p in (0.001, 0.05, 0.3, 0.5, 0.99):
             k = np.arange(n + 1)
-            bound = np.exp(_bennett(k - n * p, np.full(n + 1, n * p * (1 - p))))
+            bound = np.exp(bennett_bound(k - n * p, np.full(n + 1, n * p * (1 - p))))
             exact = np.where(k >= n * p, binom.sf(k - 1, n, p), binom.cdf(k, n, p))
             assert (bound >= np.minimum(2 * exact, 1.0) - 1e-12).all()
-    z, n = 4.0, 10_000
-    bound = math.exp(_bennett(np.array([z * math.sqrt(n / 4)]), np.array([n / 4]))[0])
+    z = 4.0
+    n = 10_000
+    sums = np.array([z * math.sqrt(n / 4)])
+    bound = math.exp(bennett_bound(sums, np.array([n / 4]))[0])
     assert bound < 15 * 2 * norm.sf(z)
 
 
@@ -266,13 +274,16 @@ def test_rare_counts_hold_their_level(mean):
     made = legendre(np.cumsum(p) - 0.5 * p)[:, :3]
     made[:, 2] = at == 0
     made -= p @ made
-    variance, bound = p @ made**2, np.abs(made).max(axis=0)
+    variance = p @ made**2
+    bound = np.abs(made).max(axis=0)
     about = tuple(Signal(kind, "y") for kind in ("shift", "spread", "zeros"))
-    rng, n, trials = np.random.default_rng(0), 5, 20_000
+    rng = np.random.default_rng(0)
+    n = 5
+    trials = 20_000
     counts = rng.poisson(mean, (trials, n))
     seen, which = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
     values = [
-        _test(
+        strongest_signal(
             Signals(about, made[rows], np.tile(variance, (n, 1)), None, bound=bound),
             np.arange(n),
             None,

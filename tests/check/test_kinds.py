@@ -1,6 +1,4 @@
-"""`check` of every kind of model: what is said is right for true models, for wrong ones,
-and by hand.
-"""
+"""`check` of every kind of model: true models, wrong ones, and values computed by hand."""
 
 import itertools
 import json
@@ -37,12 +35,11 @@ def draw(p, rng):
 
 
 def pair_of(x, rho, rng, m=None):
-    """Two columns that go together, or m draws of them."""
+    """Two columns with the correlation rho, (n, 2); or m draws of them, (n, m, 2)."""
     shape = (len(x),) if m is None else (len(x), m)
-    mean, rho = (
-        np.reshape(np.broadcast_to(v, x.shape), (len(x), *[1] * (len(shape) - 1)))
-        for v in (x, rho)
-    )
+    by_row = (len(x),) if m is None else (len(x), 1)
+    mean = np.reshape(x, by_row)
+    rho = np.reshape(np.broadcast_to(rho, x.shape), by_row)
     a, b = rng.standard_normal((2, *shape))
     return np.stack([mean + a, 2 * mean + rho * a + np.sqrt(1 - rho**2) * b], axis=-1)
 
@@ -57,7 +54,7 @@ class OnlyMoments(OfX):
         return self.x.reshape(-1, 1), np.ones((len(self.x), 1))
 
 
-# Of a continuous y: y = x + sd·noise, where sd is spread(x), or what a model takes it for
+# Models of a continuous y = x + sd·noise: sd is spread(x), or what the model takes it to be
 
 
 def spread(x):
@@ -110,7 +107,15 @@ def sample(seed=0, n=N):
     return x, x + spread(x) * rng.standard_normal(n)
 
 
-# All kinds, as (x, y, a true model)
+# Samples of all kinds: functions of (rng, n) that return x, y and a true model
+
+
+def slice_findings(found):
+    """Return the findings of all slices of a check."""
+    findings = []
+    for one in found.slices:
+        findings += one.findings
+    return findings
 
 
 def of_continuous(name):
@@ -153,7 +158,8 @@ def of_folds(rng, n):
     y = pair_of(x, 0.6, rng)
 
     def fit(x, y):
-        m, seed = 20 + len(x) % 3, int(rng.integers(10**6))
+        m = 20 + len(x) % 3
+        seed = int(rng.integers(10**6))
         return cg.models.Model(
             lambda x: cg.from_draws(pair_of(x, 0.6, np.random.default_rng(seed), m))
         )
@@ -235,12 +241,13 @@ def test_nothing_false_is_said_of_true_models(name):
     found.frame()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in TRUE if name != "heavy counts"]
-)  # which are slow
+# Heavy counts are left out because they are slow.
+@pytest.mark.parametrize("name", [name for name in TRUE if name != "heavy counts"])
 def test_true_models_name_slices_no_more_often_than_they_may(name):
     """8 samples; `make calibrate` has 1,000."""
-    trials, named, searched = 4 if name in ("counts", "ratios") else 8, 0, 0
+    trials = 4 if name in ("counts", "ratios") else 8
+    named = 0
+    searched = 0
     for trial in range(trials):
         x, y, model = TRUE[name](np.random.default_rng([trial, 5]), 100)
         found = cg.check(model, x, y, rng=trial, n_boot=39, engine=1)
@@ -260,7 +267,7 @@ def test_a_wrong_spread_is_told(name):
     assert found.rejected
     said = {one.direction: one for one in found.slices}
     if name == "quantiles":
-        assert {f.kind for one in found.slices for f in one.findings} == {"quantile"}
+        assert {f.kind for f in slice_findings(found)} == {"quantile"}
         first = found.slices[0]
         assert re.fullmatch(r"x < [012][.\d]*", first.words)
         assert re.fullmatch(
@@ -268,7 +275,8 @@ def test_a_wrong_spread_is_told(name):
         )
         return
     assert {"too wide", "too narrow"} <= set(said)
-    narrow, wide = said["too narrow"], said["too wide"]
+    narrow = said["too narrow"]
+    wide = said["too wide"]
     assert re.fullmatch(r"x ≥ [12][.\d]*", narrow.words)
     assert re.fullmatch(r"x < [012][.\d]*", wide.words)
     assert wide.kind == ("coverage" if name in ("intervals", "nested") else "spread")
@@ -308,9 +316,7 @@ def test_a_bounded_model():
 
 
 def test_draws_tell_no_more_than_ranks_do():
-    """Of a few draws no interval that they cannot tell, and no row that is further out than
-    any.
-    """
+    """A few draws resolve no outer interval, and no row is an outlier beyond all draws."""
     rng = np.random.default_rng(0)
     x, y = sample()
     y[7] = 1e6
@@ -321,24 +327,21 @@ def test_draws_tell_no_more_than_ranks_do():
         )
         kinds[m] = [f.label or f.kind for f in found.overall]
         assert f"; by ranks among {m:,} draws)" in found.overall[1].words
-        assert all(
-            f"{m:,} draws" in f.words
-            for s in found.slices
-            for f in s.findings
-            if f.kind == "spread"
-        )
+        for finding in slice_findings(found):
+            assert finding.kind != "spread" or f"{m:,} draws" in finding.words
     assert kinds == {
         3: ["median", "middle half", "50%"],
         30: ["median", "middle half", "50%", "90%", "skew"],
         300: ["median", "middle half", "50%", "90%", "skew"],
         2000: ["median", "middle half", "50%", "90%", "skew", "99.9%"],
     }
-    assert "tails" in {f.kind for s in found.slices for f in s.findings}
+    assert "tails" in {f.kind for f in slice_findings(found)}
 
 
 def test_skewed_draws():
     rng = np.random.default_rng(3)
-    x, e = rng.uniform(0, 3, 800), rng.gamma(2.0, 1.0, 800)
+    x = rng.uniform(0, 3, 800)
+    e = rng.gamma(2.0, 1.0, 800)
     y = x + (e - 2.0) / np.sqrt(2.0)
     found = cg.check(
         cg.from_draws(x[:, None] + rng.standard_normal((800, 200))), x, y, rng=0, **FAST
@@ -366,7 +369,7 @@ def test_a_law_with_moments_alone():
 
 
 def test_a_shift_that_fills_the_tails_is_called_a_shift():
-    """Too far out on one side only: not too narrow, even where the search saw that."""
+    """Rows too far out on one side only are a shift, even if the search found a spread."""
     findings = (
         Finding("shift", "y", 1.3, (0.7, 1.9), 0.0),
         Finding("spread", "y", 0.86, (0.4, 2.0), 1.0),
@@ -585,7 +588,8 @@ def test_two_classes_are_told_by_one():
 
 def test_ordered_classes_and_many_classes():
     rng = np.random.default_rng(2)
-    x, cuts = rng.standard_normal(N), np.array([-1.0, 0.0, 1.0])
+    x = rng.standard_normal(N)
+    cuts = np.array([-1.0, 0.0, 1.0])
 
     def predicted(move):
         below = 1 / (1 + np.exp(-(cuts - x[:, None] - move)))
@@ -610,8 +614,8 @@ def test_ordered_classes_and_many_classes():
 
 
 def test_a_sharp_classifier_that_is_wrong_in_one_level():
-    """Intervals know that probabilities tell rows apart: the number that leads is outside
-    of its own.
+    """Intervals take account of sharp probabilities: the leading one excludes what is
+    expected.
     """
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"a": rng.standard_normal(N), "c": rng.choice(list("xyz"), N)})
@@ -755,8 +759,11 @@ def test_rare_counts_are_not_said_to_be_too_wide():
         cg.models.Poisson(mean=mean), x, np.zeros(N), by=np.arange(N) % 4, rng=0, **FAST
     )
     assert not found.rejected
-    for finding in (*found.overall, *(f for one in found.groups for f in one.findings)):
-        assert finding.kind != "spread"  # of which nothing can be told
+    findings = list(found.overall)
+    for group in found.groups:
+        findings += group.findings
+    for finding in findings:
+        assert finding.kind != "spread"  # all counts are 0, so that none can be estimated
         assert finding.interval[0] <= finding.expected <= finding.interval[1], finding
     assert all(one.pvalue == 1.0 for one in found.groups)
 

@@ -21,7 +21,8 @@ N = 30
 
 def test_tilted_laws_of_counts_are_those_of_their_family():
     """A shifted Poisson law is a Poisson law."""
-    at, mean = np.arange(80.0), np.array([1.0, 3.0, 12.0])
+    at = np.arange(80.0)
+    mean = np.array([1.0, 3.0, 12.0])
     p = poisson.pmf(at, mean[:, None])
     np.testing.assert_allclose(
         shifted_law(p, at, 0.3),
@@ -31,7 +32,8 @@ def test_tilted_laws_of_counts_are_those_of_their_family():
 
 
 def test_what_probabilities_do_to_residuals_are_sums_over_cells():
-    x, rng = np.linspace(0, 1, 6), np.random.default_rng(0)
+    x = np.linspace(0, 1, 6)
+    rng = np.random.default_rng(0)
     ratios = (
         cg.from_ratio(lambda y, x: (1 + x) / (y + 1))(x)
         .residuals(np.arange(6) % 3, "full")

@@ -108,7 +108,8 @@ def test_all_bets_on_classes_together_win_nothing_on_average():
     model = cg.models.Model(
         lambda x: cg.probabilities(np.tile([0.2, 0.5, 0.3], (len(x), 1)))
     )
-    x, y = np.arange(24.0) % 5, np.arange(24) % 2
+    x = np.arange(24.0) % 5
+    y = np.arange(24) % 2
     m = cg.monitor(model, rng=0).update(x, y)
     won = [deepcopy(m).update(2.0, k).evidence for k in range(3)]
     assert np.dot(won, [0.2, 0.5, 0.3]) == pytest.approx(m.evidence, rel=1e-9)
@@ -213,7 +214,9 @@ def by_kind(kind, n, seed=0):
     x["day"] = np.datetime64("2024-01-01") + rng.integers(0, 300, n).astype("m8[D]")
     p = 1 / (1 + np.exp(-a))
     y = a + rng.normal(size=n)
-    x["mu"], x["low"], x["high"] = a, a - 1.645, a + 1.645
+    x["mu"] = a
+    x["low"] = a - 1.645
+    x["high"] = a + 1.645
     if kind == "classes":
         model = cg.models.Model(
             lambda x: cg.probabilities(1 / (1 + np.exp(-x["a"])), ["no", "yes"])
@@ -258,7 +261,8 @@ def test_the_state_is_small(n):
 
 def test_memory_is_bounded_with_many_columns_and_classes():
     rng = np.random.default_rng(0)
-    x, p = rng.normal(size=(800, 40)), rng.dirichlet(np.ones(6), size=800)
+    x = rng.normal(size=(800, 40))
+    p = rng.dirichlet(np.ones(6), size=800)
     y = np.array([rng.choice(6, p=own) for own in p])
     assert len(plain(cg.monitor(cg.probabilities(p), rng=0).update(x, y))) < 1_000_000
 

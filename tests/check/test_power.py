@@ -33,7 +33,8 @@ def test_what_is_found_has_that_law():
 def test_more_rows_find_smaller_misfits():
     x, y = np.random.default_rng(4).standard_normal((2, 800))
     seen = [power_of((np.zeros(n), np.ones(n)), x[:n], y[:n]) for n in (50, 200, 800)]
-    sizes, spreads = [one.size for one in seen], [one.spread for one in seen]
+    sizes = [one.size for one in seen]
+    spreads = [one.spread for one in seen]
     assert sizes == sorted(sizes, reverse=True)
     assert spreads == sorted(spreads, reverse=True)
     assert sizes[0] / sizes[2] == pytest.approx(4.0, rel=0.35)  # about as 1/√n
@@ -62,7 +63,8 @@ def scores(size, rng):
 
 
 def columns(size, rng):
-    x, y = rng.standard_normal((150, 1)), rng.standard_normal((150, 2))
+    x = rng.standard_normal((150, 1))
+    y = rng.standard_normal((150, 2))
     y[:, 0] += size
     return (np.zeros((150, 2)), np.ones((150, 2))), x, y
 

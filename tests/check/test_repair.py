@@ -37,8 +37,11 @@ numbers = st.tuples(
 @given(numbers, st.floats(-6, 6))
 @settings(deadline=None, max_examples=60)
 def test_the_map_is_inverted_and_differentiated(eta, z):
-    eta, at, step = np.array([eta]), np.array([z]), 1e-5
-    bent, again = bend(eta, at), bend(eta + 1e-6, at)
+    eta = np.array([eta])
+    at = np.array([z])
+    step = 1e-5
+    bent = bend(eta, at)
+    again = bend(eta + 1e-6, at)
     assert unbend(eta, bent.w[:, None])[:, 0] == pytest.approx(at, rel=1e-6, abs=1e-6)
     rise = (bend(eta, at + step).w - bend(eta, at - step).w) / (2 * step)
     if abs(bent.w[0]) < 5:
@@ -78,7 +81,8 @@ def test_the_repaired_density_integrates_to_the_cdf(base, shape):
 
 def test_nothing_changes_at_the_identity():
     base = cg.models.Normal(mean=np.arange(5.0), std=1.0)
-    law, y = Repaired(base, np.zeros((5, 4))), np.arange(5.0) + 0.3
+    law = Repaired(base, np.zeros((5, 4)))
+    y = np.arange(5.0) + 0.3
     assert law.log_prob(y) == pytest.approx(base.log_prob(y))
     assert law.normal_scores(y) == pytest.approx(base.normal_scores(y))
     counts = cg.models.Poisson(mean=np.array([0.5, 3.0, 40.0]))
@@ -95,7 +99,8 @@ def test_repaired_counts_are_a_distribution():
     eta = np.array([[0.3, 0.9, 0.1, -0.2], [-0.5, 0.5, 0.0, 0.1], [0.2, -0.4, -0.3, 0.2]])
     counts = cg.models.Poisson(mean=np.array([0.5, 3.0, 40.0]))
     law = RepairedCounts(counts, eta, np.array([0.5, -1.0, 0.0]))
-    k, mean = np.arange(600.0), law.mean_std()[0]
+    k = np.arange(600.0)
+    mean = law.mean_std()[0]
     for row in range(3):
         one = law.take(np.full(len(k), row))
         p = np.exp(one.log_prob(k))
@@ -142,10 +147,8 @@ def test_the_fit_finds_shift_and_spread():
 def test_placing_among_values_is_inverted(seed, count):
     rng = np.random.default_rng(seed)
     values = np.sort(rng.standard_normal((6, count)), axis=1) + np.arange(count) * 1e-3
-    at, z = (
-        np.sort(rng.standard_normal(count)) + np.arange(count) * 1e-3,
-        3.0 * rng.standard_normal((6, 1)),
-    )
+    at = np.sort(rng.standard_normal(count)) + np.arange(count) * 1e-3
+    z = 3.0 * rng.standard_normal((6, 1))
     longer = extended(values, at)
     assert placed(*longer, values_at(*longer, z)[:, 0]) == pytest.approx(z[:, 0], abs=1e-6)
 
@@ -186,7 +189,8 @@ LINE = cg.models.Normal(mean=lambda x: np.zeros(len(x)), std=1.0)
 
 
 def test_a_local_misfit_is_mended_on_other_rows():
-    (x, y), (new_x, new_y) = local(1500, 0), local(3000, 1)
+    x, y = local(1500, 0)
+    new_x, new_y = local(3000, 1)
     report = cg.check(LINE, x, y, missing="level", **FAST)
     better = report.repair()
     assert better.held_out.interval[0] > 0.1
@@ -196,7 +200,8 @@ def test_a_local_misfit_is_mended_on_other_rows():
     some = new_x.loc[rows, ["gap", "day", "town", "b"]].reset_index(drop=True)
     gain = better.gain(some, new_y[rows])
     assert gain.estimate > 0.15
-    law, base = better(some), LINE(some)
+    law = better(some)
+    base = LINE(some)
     assert gain.after == pytest.approx(law.log_prob(new_y[rows]).mean())
     assert gain.before == pytest.approx(base.log_prob(new_y[rows]).mean())
     assert gain.estimate == pytest.approx(gain.after - gain.before)
@@ -212,8 +217,10 @@ def test_a_local_misfit_is_mended_on_other_rows():
 
 
 def test_local_beats_global_recalibration():
-    (x, y), (new_x, new_y) = local(1500, 2), local(3000, 3)
-    x, new_x = x.drop(columns="gap"), new_x.drop(columns="gap")
+    x, y = local(1500, 2)
+    new_x, new_y = local(3000, 3)
+    x = x.drop(columns="gap")
+    new_x = new_x.drop(columns="gap")
     gain = cg.check(LINE, x, y, **FAST).repair().gain(new_x, new_y)
     whole = Repaired(
         LINE(new_x), np.repeat(fit(Mapped(y), np.ones((1500, 1)), 1.0), 3000, axis=0)
@@ -292,7 +299,8 @@ def kinds(n, seed):
     "kind", ["draws", "quantiles", "quantile", "interval", "intervals"]
 )
 def test_draws_quantiles_and_intervals_are_moved(kind):
-    (x, y, laws), (new_x, new_y, new) = kinds(800, 0), kinds(800, 1)
+    x, y, laws = kinds(800, 0)
+    new_x, new_y, new = kinds(800, 1)
     better = cg.check(laws[kind], x, y, **FAST).repair()
     there = better.of(new[kind])
     assert there.gain(new_x, new_y).interval[0] > 0
@@ -365,7 +373,8 @@ def test_rows_of_a_group_are_held_out_together():
 
 def test_what_cannot_be_repaired_is_refused():
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal(100), rng.standard_normal((100, 2))
+    x = rng.standard_normal(100)
+    y = rng.standard_normal((100, 2))
     with pytest.raises(
         UnsupportedModelError, match=r"\(Normal, several\).* repair each by itself"
     ):

@@ -89,7 +89,8 @@ def slow_slices(axes, n):
 def test_best_slice_is_that_of_the_loop_over_all(n):
     frame = table(n)
     z = np.random.default_rng(1).normal(size=n) + 0.8 * (frame.degree == "B").to_numpy()
-    space, signals = space_of(frame), signals_of(z)
+    space = space_of(frame)
+    signals = signals_of(z)
     slow = slow_slices(space.axes, n)
     assert space.count == len(slow)
     values = [
@@ -136,7 +137,8 @@ def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(
     wrong, monkeypatch
 ):
     monkeypatch.setattr(SEARCH, "COMPARED", 10**6)
-    n, frame = 300, table(300).drop(columns="age")
+    n = 300
+    frame = table(300).drop(columns="age")
     where = {
         "degree": frame.degree == "B",
         "score": frame.score.between(-0.3, 0.8),
@@ -144,7 +146,8 @@ def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(
         "all": frame.score < 9,
     }[wrong]
     z = np.random.default_rng(3).normal(size=n) + 0.8 * where.to_numpy()
-    space, signals = space_of(frame), signals_of(z)
+    space = space_of(frame)
+    signals = signals_of(z)
     every, belief = slow_belief(space, signals)
     variances = tuple(
         np.repeat(part.rows[:, None], part.signals, axis=1) * 1.0 for part in space.parts
@@ -162,8 +165,10 @@ def test_the_slice_that_is_named_overlaps_most_with_those_that_may_be_wrong(
 
 
 def test_draws_are_the_same_maximum_of_redrawn_signals():
-    frame, n = table(150), 150
-    space, signals = space_of(frame), signals_of(np.random.default_rng(0).normal(size=n))
+    frame = table(150)
+    n = 150
+    space = space_of(frame)
+    signals = signals_of(np.random.default_rng(0).normal(size=n))
     scan = Scan.of(space, signals, Dependence(), 32, Seed.of(3), as_engine(None))
     chunk = SEARCH.CHUNK
     stream = Seed.of(3).stream(Use.CHECK, SEARCH.DRAWN, 0)
@@ -197,7 +202,8 @@ def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatc
     """Drawn of some rows alone, rare events would be fewer than in the data (at KS
     distances of 0.2).
     """
-    rng, n = np.random.default_rng(0), 5000
+    rng = np.random.default_rng(0)
+    n = 5000
     law, y = rare_law(kind, n, rng)
     options = {"rng": 1, "n_boot": 499, "engine": 2}
 
@@ -224,7 +230,8 @@ def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatc
 
 @pytest.mark.parametrize("kind", ["classes", "counts"])
 def test_a_law_without_any_exception_is_searched(kind):
-    n, never = 3000, 1e-12
+    n = 3000
+    never = 1e-12
     law, y = (
         (cg.models.Poisson(mean=np.full(n, never)), np.zeros(n, dtype=int))
         if kind == "counts"
@@ -239,7 +246,8 @@ def test_a_law_without_any_exception_is_searched(kind):
 
 
 def test_exceptions_have_the_probability_of_the_law():
-    n, m = 3000, 400
+    n = 3000
+    m = 400
     chance = np.array([1e-3, 0.01, 0.2])[np.arange(n) % 3]
     p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
     cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[:, :, None] * 1.0)
@@ -261,13 +269,14 @@ def test_exceptions_have_the_probability_of_the_law():
 
 
 def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
-    frame, n, m = table(300), 300, 5
-    space, rng = space_of(frame), np.random.default_rng(0)
-    draw, rows, less = (
-        rng.integers(m, size=40),
-        rng.integers(n, size=40),
-        rng.normal(size=(40, 4)),
-    )
+    frame = table(300)
+    n = 300
+    m = 5
+    space = space_of(frame)
+    rng = np.random.default_rng(0)
+    draw = rng.integers(m, size=40)
+    rows = rng.integers(n, size=40)
+    less = rng.normal(size=(40, 4))
     values = np.zeros((n, m, 4))
     np.add.at(values, (rows, draw), less)
     for part in space.parts:
@@ -279,10 +288,12 @@ def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
 
 
 def test_signs_of_groups_are_the_same_maximum():
-    frame, n = table(150), 150
+    frame = table(150)
+    n = 150
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 30, n)
-    space, signals = space_of(frame), signals_of(rng.normal(size=n))
+    space = space_of(frame)
+    signals = signals_of(rng.normal(size=n))
     depend = Dependence(codes=groups)
     scan = Scan.of(space, signals, depend, 16, Seed.of(3), as_engine(None))
     count = int(groups.max()) + 1
@@ -305,7 +316,8 @@ def test_the_next_slice_says_something_new():
     z = rng.normal(size=n) * np.where(frame.degree == "B", 1.6, 1.0) + 0.7 * (
         frame.age < 30
     )
-    space, signals = space_of(frame), signals_of(z.to_numpy())
+    space = space_of(frame)
+    signals = signals_of(z.to_numpy())
     scan = Scan.of(space, signals, Dependence(), 199, Seed.of(0), as_engine(None))
     found = [space.conditions(one.where) for one, _ in scan.slices(0.05, 6)]
     assert [c.words for c in found[0]] in (["degree = B"], ["age ≤ 29"], ["age ≤ 30"])
@@ -315,8 +327,10 @@ def test_the_next_slice_says_something_new():
 
 
 def test_engine_and_order_of_work_do_not_matter():
-    frame, n = table(300), 300
-    space, signals = space_of(frame), signals_of(np.random.default_rng(5).normal(size=n))
+    frame = table(300)
+    n = 300
+    space = space_of(frame)
+    signals = signals_of(np.random.default_rng(5).normal(size=n))
     one = Scan.of(space, signals, Dependence(), 100, Seed.of(1), as_engine(None))
     two = Scan.of(space, signals, Dependence(), 100, Seed.of(1), as_engine(2))
     np.testing.assert_array_equal(one.draws, two.draws)

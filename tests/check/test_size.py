@@ -56,7 +56,8 @@ def drawn(p, rng):
 def loops(f, xi, move):
     """The definition: matrices of H and of the yardstick, without their diagonals."""
     n = len(f)
-    matrix, near = np.zeros((n, n)), np.zeros((n, n))
+    matrix = np.zeros((n, n))
+    near = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
             if i != j:
@@ -116,7 +117,8 @@ def test_parcels():
 
 def test_features_give_the_stein_matrix(rng):
     """D̂ through landmarks, against the matrix itself."""
-    x, z = rng.standard_normal((300, 2)), 0.4 + rng.standard_normal(300)
+    x = rng.standard_normal((300, 2))
+    z = 0.4 + rng.standard_normal(300)
     bench = bench_of((np.zeros(300), np.ones(300)), x, z)
     part = bench.size.parts[0]
     k = bench.kernel(bench.rows.x, bench.rows.x)
@@ -171,7 +173,8 @@ def test_quantiles_are_those_of_a_squared_mean():
 @pytest.mark.parametrize("delta", [0.0, 0.15, 0.6])
 def test_bounds_hold(delta):
     """400 samples of n = 150 with that shift; tests/calibration/sizes.py has all kinds."""
-    rng, wrong = np.random.default_rng(1), np.zeros(2)
+    rng = np.random.default_rng(1)
+    wrong = np.zeros(2)
     for _ in range(400):
         z = delta + rng.standard_normal((150, 1))
         near = np.abs(rng.standard_normal((150, 1)))
@@ -196,7 +199,8 @@ def test_bounds_without_noise_and_below_0():
 @pytest.mark.parametrize("d_y", [1, 2])
 def test_the_size_of_a_shift_is_the_shift(d_y, rng):
     n = 2000
-    x, y = rng.standard_normal((n, 2)), rng.standard_normal((n, d_y))
+    x = rng.standard_normal((n, 2))
+    y = rng.standard_normal((n, d_y))
     y -= y.mean(axis=0)
     y[:, 0] += 0.4
     found = bench_of((np.zeros((n, d_y)), np.ones((n, d_y))), x, y).size
@@ -244,7 +248,8 @@ def test_misfits_between_labels_do_not_vanish(rng):
     n = 4000
     x = rng.standard_normal((n, 2))
     p = softmax(x @ rng.standard_normal((2, 3)))
-    swapped, signed = p.copy(), p.copy()
+    swapped = p.copy()
+    signed = p.copy()
     there = x[:, 0] > 1
     swapped[there] = p[there][:, [1, 0, 2]]
     moved = np.where(x[:, 1] > 0, np.minimum(0.1, p[:, 0]), -np.minimum(0.1, p[:, 1]))
@@ -320,7 +325,8 @@ def test_the_size_of_cells(kind, rng):
 
 def test_draws_of_several_columns_have_the_size_of_the_worst(rng):
     n = 500
-    x, y = rng.standard_normal((n, 1)), rng.standard_normal((n, 2))
+    x = rng.standard_normal((n, 1))
+    y = rng.standard_normal((n, 2))
     y[:, 1] += 0.5
     bench = bench_of(cg.from_draws(rng.standard_normal((n, 99, 2))), x, y)
     size = bench.size
@@ -337,7 +343,8 @@ def test_draws_of_several_columns_have_the_size_of_the_worst(rng):
 
 def test_scores_alone(rng):
     n = 1000
-    x, z = rng.standard_normal(n), 0.4 + rng.standard_normal(n)
+    x = rng.standard_normal(n)
+    z = 0.4 + rng.standard_normal(n)
     bench = bench_of(
         cg.from_scores(-z[:, None] / 3.0), x, 10.0 * x + 3.0 * z
     )  # wherever y lies
@@ -417,7 +424,8 @@ def test_a_right_and_sure_classifier_has_no_size(error, count):
 
 def test_groups_have_wider_bounds(rng):
     codes = np.repeat(np.arange(30), 20)
-    x, shared = rng.standard_normal((600, 2)), rng.standard_normal(30)[codes]
+    x = rng.standard_normal((600, 2))
+    shared = rng.standard_normal(30)[codes]
     y = 0.6 * shared + 0.8 * rng.standard_normal(600)
     model = (np.zeros(600), np.ones(600))
     ends = [

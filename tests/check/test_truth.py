@@ -102,7 +102,8 @@ def test_continuous(seed):
     n = 600
     frame = ugly_table(n, rng)
     shift, spread = misfit(frame, rng)
-    mean, sd = frame["age"].to_numpy() / 10.0, np.exp(frame["age"].to_numpy() / 100.0)
+    mean = frame["age"].to_numpy() / 10.0
+    sd = np.exp(frame["age"].to_numpy() / 100.0)
     y = pd.Series(mean + sd * (shift + spread * rng.normal(size=n)), name="y")
     report = cg.check((mean, sd), frame, y, by="town", rng=seed, n_boot=199)
     assert check_numbers(report, plain_continuous) > 0
@@ -115,7 +116,8 @@ def test_continuous(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_classes(seed):
     rng = np.random.default_rng(100 + seed)
-    n, k = 700, 2 + seed % 3
+    n = 700
+    k = 2 + seed % 3
     frame = ugly_table(n, rng)
     _, wrong = misfit(frame, rng)
     p = rng.dirichlet(np.ones(k), n)
@@ -150,10 +152,8 @@ def test_counts(seed):
     report = cg.check(cg.models.Poisson(mean=rate), frame, y, rng=seed, n_boot=199)
 
     def plain(rows, finding):
-        own, z = (
-            rate[rows.index],
-            (rows["y"] - rate[rows.index]) / np.sqrt(rate[rows.index]),
-        )
+        own = rate[rows.index]
+        z = (rows["y"] - rate[rows.index]) / np.sqrt(rate[rows.index])
         np.testing.assert_allclose(rows["z"], z, atol=1e-9)
         return {
             "shift": lambda: (z.mean(), 0.0),

@@ -311,7 +311,8 @@ def test_the_centre_is_told_where_it_is_far_off():
 @pytest.mark.parametrize("odd", [0, 3])
 def test_mean_and_std_swapped(sign, odd):
     rng = np.random.default_rng(0)
-    x, y = rng.uniform(0, 4, 500), 40.0 + 5.0 * rng.standard_normal(500)
+    x = rng.uniform(0, 4, 500)
+    y = 40.0 + 5.0 * rng.standard_normal(500)
     y[:odd] = 0.0
     report = cg.check(
         (np.full(500, 5.0 * sign), np.full(500, 40.0)), x, sign * y, rng=0, n_boot=99
@@ -322,7 +323,8 @@ def test_mean_and_std_swapped(sign, odd):
     )
     z = report.frame()["z"]
     assert (sign * z > 0).sum() == 500 - odd
-    rows, side = ("497 of 500" if odd else "All 500"), "above" if sign > 0 else "below"
+    rows = "497 of 500" if odd else "All 500"
+    side = "above" if sign > 0 else "below"
     assert (
         f"{rows} rows lie {side} the model's median: are these the right predictions"
         in report.words
@@ -388,7 +390,8 @@ def test_messages_of_real_tables():
         .data.sample(800, random_state=0)
         .reset_index(drop=True)
     )
-    y, x = data.pop("affairs"), data
+    y = data.pop("affairs")
+    x = data
     found = cg.check(
         (np.full(800, y.mean()), np.full(800, y.std())),
         x,
@@ -436,10 +439,8 @@ def test_messages_of_real_tables():
         assert zeros.expected == pytest.approx(np.exp(-counts.mean()))
     digits = pytest.importorskip("sklearn.datasets").load_digits(as_frame=True).frame
     digits = digits.sample(400, random_state=0).reset_index(drop=True)
-    target, pixels = (
-        digits["target"],
-        digits[[f"pixel_{i}_{j}" for i in (2, 4, 6) for j in (2, 3, 4)]],
-    )
+    target = digits["target"]
+    pixels = digits[[f"pixel_{i}_{j}" for i in (2, 4, 6) for j in (2, 3, 4)]]
     found = cg.check(
         cg.probabilities(np.full((400, 10), 0.1)), pixels, target, rng=0, n_boot=39
     )

@@ -14,7 +14,7 @@ import pytest
 from distributed import KilledWorker
 
 import condgof as cg
-from condgof.engine import Cluster, Threads, _dask, as_engine
+from condgof.engine import ATTEMPTS, Cluster, SentTask, Threads, as_engine
 from condgof.errors import InputTypeError, NonFiniteError, NumericalError, ShapeError
 from condgof.null import multinomial_weights
 from condgof.residuals import ScoreResiduals
@@ -257,7 +257,7 @@ def test_a_task_that_kills_every_worker_ends_in_an_error():
     stub = Stub()
     with pytest.raises(KilledWorker):
         list(Cluster(stub).map(abs, [1]))
-    assert (stub.submitted, stub.cancelled) == (1 + _dask.ATTEMPTS, 1)
+    assert (stub.submitted, stub.cancelled) == (1 + ATTEMPTS, 1)
 
 
 def test_engines(client):
@@ -295,14 +295,14 @@ def test_workers_that_are_killed_cost_time_not_the_result(
 ):
     """With all of them gone the task that was sent is lost too, and is sent again."""
     client.wait_for_workers(2)
-    again = _dask._Sent._again
+    resend = SentTask.resend
     calls = []
 
     def counted(self, waiting):
         calls.append(1)
-        again(self, waiting)
+        resend(self, waiting)
 
-    monkeypatch.setattr(_dask._Sent, "_again", counted)
+    monkeypatch.setattr(SentTask, "resend", counted)
     here = os.getpid()
     folder = str(tmp_path)
     pieces = -(-N // 4096)

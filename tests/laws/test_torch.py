@@ -6,7 +6,9 @@ import pickle
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,7 +33,7 @@ X = np.random.default_rng(0).normal(size=(N, 2))
 
 
 def network(out, dtype=torch.float64):
-    """A net with everything that has a mode."""
+    """A net with layers that differ between training and evaluation."""
     generator = torch.Generator().manual_seed(1)
     net = nn.Sequential(
         nn.Linear(2, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Dropout(0.5), nn.Linear(6, out)
@@ -58,98 +60,155 @@ def independent(dist):
     return td.Independent(dist, 1)
 
 
-#: name → (x → distribution, d_y, abilities beyond the log-density that it must have)
+class Family(NamedTuple):
+    """A family of distributions on all of the line, or the plane."""
+
+    make: Callable[[torch.Tensor], object]  #: Returns the distribution given x.
+    d_y: int
+    abilities: set[str]  #: What its law must have beyond the log-density.
+
+
+class Bounded(NamedTuple):
+    """A family of distributions on an interval."""
+
+    make: Callable[[torch.Tensor], object]  #: Returns the distribution given x.
+    low: float
+    high: float
+
+
+#: The abilities of a family with one column of y and a closed form of everything.
 ALL = {"cdf", "sf", "normal_scores", "sample", "mean_std", "location_scale"}
 FAMILIES = {
-    "normal": (
-        lambda x: td.Normal(NET(x)[:, 0], scale(NET(x)[:, 1])),
-        1,
-        ALL | {"marginals"},
+    "normal": Family(
+        make=lambda x: td.Normal(NET(x)[:, 0], scale(NET(x)[:, 1])),
+        d_y=1,
+        abilities=ALL | {"marginals"},
     ),
-    "normal-column": (lambda x: td.Normal(NET(x)[:, :1], 1.0), 1, ALL | {"marginals"}),
-    "normal-2": (
-        lambda x: td.Normal(NET(x)[:, :2], 1.0),
-        2,
-        {"normal_scores", "marginals"},
+    "normal-column": Family(
+        make=lambda x: td.Normal(NET(x)[:, :1], 1.0),
+        d_y=1,
+        abilities=ALL | {"marginals"},
     ),
-    "independent": (
-        lambda x: independent(td.Normal(NET(x)[:, :2], 1.0)),
-        2,
-        {"normal_scores"},
+    "normal-2": Family(
+        make=lambda x: td.Normal(NET(x)[:, :2], 1.0),
+        d_y=2,
+        abilities={"normal_scores", "marginals"},
     ),
-    "multivariate": (
-        lambda x: td.MultivariateNormal(
+    "independent": Family(
+        make=lambda x: independent(td.Normal(NET(x)[:, :2], 1.0)),
+        d_y=2,
+        abilities={"normal_scores"},
+    ),
+    "multivariate": Family(
+        make=lambda x: td.MultivariateNormal(
             NET(x)[:, :2], torch.tensor([[2, 0.6], [0.6, 1]]).double()
         ),
-        2,
-        {"normal_scores", "marginals", "location_scale"},
+        d_y=2,
+        abilities={"normal_scores", "marginals", "location_scale"},
     ),
-    "mixture": (
-        lambda x: mixture(NET(x), td.Normal(NET(x)[:, 2:4], scale(NET(x)[:, 4:6]))),
-        1,
-        ALL | {"marginals"},
+    "mixture": Family(
+        make=lambda x: mixture(NET(x), td.Normal(NET(x)[:, 2:4], scale(NET(x)[:, 4:6]))),
+        d_y=1,
+        abilities=ALL | {"marginals"},
     ),
-    "mixture-2": (
-        lambda x: mixture(
+    "mixture-2": Family(
+        make=lambda x: mixture(
             NET(x), independent(td.Normal(NET(x)[:, 2:6].reshape(-1, 2, 2), 0.5))
         ),
-        2,
-        {"normal_scores", "marginals", "location_scale"},
+        d_y=2,
+        abilities={"normal_scores", "marginals", "location_scale"},
     ),
-    "mixture-laplace": (lambda x: mixture(NET(x), td.Laplace(NET(x)[:, 2:4], 1.0)), 1, ALL),
-    "student": (lambda x: td.StudentT(5.0, NET(x)[:, 0], scale(NET(x)[:, 1])), 1, ALL),
-    "laplace-2": (
-        lambda x: independent(td.Laplace(NET(x)[:, :2], 1.0)),
-        2,
-        {"normal_scores"},
+    "mixture-laplace": Family(
+        make=lambda x: mixture(NET(x), td.Laplace(NET(x)[:, 2:4], 1.0)),
+        d_y=1,
+        abilities=ALL,
     ),
-    "gumbel": (lambda x: td.Gumbel(NET(x)[:, 0], 1.0), 1, ALL),
-    "affine": (
-        lambda x: td.TransformedDistribution(
+    "student": Family(
+        make=lambda x: td.StudentT(5.0, NET(x)[:, 0], scale(NET(x)[:, 1])),
+        d_y=1,
+        abilities=ALL,
+    ),
+    "laplace-2": Family(
+        make=lambda x: independent(td.Laplace(NET(x)[:, :2], 1.0)),
+        d_y=2,
+        abilities={"normal_scores"},
+    ),
+    "gumbel": Family(
+        make=lambda x: td.Gumbel(NET(x)[:, 0], 1.0),
+        d_y=1,
+        abilities=ALL,
+    ),
+    "affine": Family(
+        make=lambda x: td.TransformedDistribution(
             td.Normal(NET(x)[:, 0], 1.0), [td.AffineTransform(1.0, -2.0)]
         ),
-        1,
-        {"cdf", "normal_scores", "sample"},
+        d_y=1,
+        abilities={"cdf", "normal_scores", "sample"},
     ),
-    "low-rank": (
-        lambda x: td.LowRankMultivariateNormal(
+    "low-rank": Family(
+        make=lambda x: td.LowRankMultivariateNormal(
             NET(x)[:, :2], NET(x)[:, 2:4, None], scale(NET(x)[:, 4:6])
         ),
-        2,
-        {"normal_scores", "location_scale"},
+        d_y=2,
+        abilities={"normal_scores", "location_scale"},
     ),
-    "mixture-multivariate": (
-        lambda x: mixture(
+    "mixture-multivariate": Family(
+        make=lambda x: mixture(
             NET(x),
             td.MultivariateNormal(NET(x)[:, 2:6].reshape(-1, 2, 2), torch.eye(2).double()),
         ),
-        2,
-        {"sample", "mean_std", "location_scale"},
+        d_y=2,
+        abilities={"sample", "mean_std", "location_scale"},
     ),
 }
 BOUNDED = {
-    "weibull": (lambda x: td.Weibull(1.0, scale(NET(x)[:, 0])), 0.0, np.inf),
-    "gamma": (lambda x: td.Gamma(scale(NET(x)[:, 0]), 1.0), 0.0, np.inf),
-    "lognormal": (lambda x: td.LogNormal(NET(x)[:, 0], 0.5), 0.0, np.inf),
-    "exponential": (lambda x: td.Exponential(scale(NET(x)[:, 0])), 0.0, np.inf),
-    "beta": (lambda x: td.Beta(scale(NET(x)[:, 0]), 2.0), 0.0, 1.0),
-    "half": (lambda x: td.HalfNormal(scale(NET(x)[:, 0])), 0.0, np.inf),
+    "weibull": Bounded(
+        make=lambda x: td.Weibull(1.0, scale(NET(x)[:, 0])),
+        low=0.0,
+        high=np.inf,
+    ),
+    "gamma": Bounded(
+        make=lambda x: td.Gamma(scale(NET(x)[:, 0]), 1.0),
+        low=0.0,
+        high=np.inf,
+    ),
+    "lognormal": Bounded(
+        make=lambda x: td.LogNormal(NET(x)[:, 0], 0.5),
+        low=0.0,
+        high=np.inf,
+    ),
+    "exponential": Bounded(
+        make=lambda x: td.Exponential(scale(NET(x)[:, 0])),
+        low=0.0,
+        high=np.inf,
+    ),
+    "beta": Bounded(
+        make=lambda x: td.Beta(scale(NET(x)[:, 0]), 2.0),
+        low=0.0,
+        high=1.0,
+    ),
+    "half": Bounded(
+        make=lambda x: td.HalfNormal(scale(NET(x)[:, 0])),
+        low=0.0,
+        high=np.inf,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_conformance(name):
-    make, _, abilities = FAMILIES[name]
-    model = cg.from_torch(make)
-    check_law(model, X, draws=400, needs=abilities, snapshot=lambda: state(NET))
+    family = FAMILIES[name]
+    model = cg.from_torch(family.make)
+    check_law(model, X, draws=400, needs=family.abilities, snapshot=lambda: state(NET))
 
 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_conformance_of_bounded_families(name):
-    make, low, high = BOUNDED[name]
-    model = cg.from_torch(make)
+    family = BOUNDED[name]
+    model = cg.from_torch(family.make)
     check_law(model, X, draws=400, snapshot=lambda: state(NET))
-    assert [float(np.max(end)) for end in model(X).support] == [low, high]
+    ends = [float(np.max(end)) for end in model(X).support]
+    assert ends == [family.low, family.high]
 
 
 def test_a_support_that_depends_on_x():
@@ -160,13 +219,13 @@ def test_a_support_that_depends_on_x():
     np.testing.assert_array_equal(low, X[:, :1])
     np.testing.assert_allclose(high, X[:, :1] + 0.2 + np.logaddexp(0, X[:, 1:]))
     y = model(X).sample(np.random.default_rng(0))
-    assert not model(X).score(y).any()  # flat, and its support says all there is to say
+    assert not model(X).score(y).any()  # the density is flat inside its support
     check_law(model, X, draws=400)
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *BOUNDED])
 def test_values_are_those_of_the_library(name):
-    make = (FAMILIES.get(name) or BOUNDED[name])[0]
+    make = (FAMILIES.get(name) or BOUNDED[name]).make
     model = cg.from_torch(make, batch_size=10)
     y = model(X).sample(np.random.default_rng(0))
     mode = NET.training
@@ -287,9 +346,8 @@ class TestNothingIsLeftBehind:
         assert x.requires_grad
         assert not y.requires_grad
         assert cg.kcsd(cg.from_scores(wanted), x, y, n_boot=5, rng=0).n == N
-        np.testing.assert_array_equal(
-            cg.scores(cg.from_scores(x), X, X), X
-        )  # a tensor of scores
+        # Scores may be a tensor too.
+        np.testing.assert_array_equal(cg.scores(cg.from_scores(x), X, X), X)
         leaf = torch.ones(N, requires_grad=True)
         assert cg.as_model((leaf, leaf)).rows == N
 
@@ -350,7 +408,7 @@ def test_a_network_that_cannot_be_found_is_asked_for():
     ):
         hidden(X).score(X[:, 0])
     with pytest.raises(InputError, match="changes with the rows beside it"):
-        cg.adaptive(hidden, X, X[:, 0], n_boot=5)  # which needs no scores
+        cg.adaptive(hidden, X, X[:, 0], n_boot=5)  # a test that needs no scores
     with pytest.raises(InputError, match="changes with the rows beside it"):
         hidden(X).marginals(X[:, 0])
     named = cg.from_torch(lambda x: through(elsewhere.net, x), modules=[elsewhere.net])
@@ -367,11 +425,11 @@ def test_rows_that_depend_on_each_other_are_refused():
 @pytest.mark.parametrize("n", [1, 2, 3, N])
 @pytest.mark.parametrize("name", ["mixture-2", "laplace-2", "gumbel", "affine"])
 def test_any_batch_size_gives_the_same(name, n):
-    make, d_y, _ = FAMILIES[name]
-    y = np.random.default_rng(2).normal(size=(n, d_y))
-    wanted = cg.from_torch(make)(X[:n]).score(y)
+    family = FAMILIES[name]
+    y = np.random.default_rng(2).normal(size=(n, family.d_y))
+    wanted = cg.from_torch(family.make)(X[:n]).score(y)
     for size in (1, 2, 5, 1000):
-        got = cg.from_torch(make, batch_size=size)(X[:n]).score(y)
+        got = cg.from_torch(family.make, batch_size=size)(X[:n]).score(y)
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 
@@ -470,7 +528,7 @@ class TestShapes:
 
     def test_frames(self):
         frame = pd.DataFrame(X, columns=["a", "b"])
-        model = cg.from_torch(FAMILIES["normal"][0])
+        model = cg.from_torch(FAMILIES["normal"].make)
         np.testing.assert_array_equal(model(frame).score(X[:, 0]), model(X).score(X[:, 0]))
         frame["b"] = "text"
         with pytest.raises(InputTypeError, match="encode text columns first"):
@@ -641,7 +699,7 @@ class TestFlows:
 class TestBound:
     @pytest.mark.parametrize("name", [*FAMILIES, *BOUNDED])
     def test_a_distribution_with_a_part_for_each_row(self, name):
-        make = (FAMILIES.get(name) or BOUNDED[name])[0]
+        make = (FAMILIES.get(name) or BOUNDED[name]).make
         mode = NET.training
         NET.eval()
         dist = make(torch.tensor(X))
@@ -667,9 +725,8 @@ class TestBound:
         with pytest.raises(UnsupportedModelError, match="Rows of Own cannot be taken"):
             model(X).score(X[:, 0])
         scores = cg.from_torch(lambda x: Own(torch.zeros(len(x)), 1.0))(X).score(X[:, 0])
-        np.testing.assert_allclose(
-            scores[:, 0], -2 * X[:, 0]
-        )  # its own density, not the normal's
+        # The density of the subclass itself, not that of the normal distribution.
+        np.testing.assert_allclose(scores[:, 0], -2 * X[:, 0])
 
 
 class TestRefused:
@@ -744,7 +801,7 @@ def test_models_can_be_sent_to_workers():
 
 
 def test_what_it_lacks_is_said():
-    model = cg.from_torch(FAMILIES["mixture-multivariate"][0])
+    model = cg.from_torch(FAMILIES["mixture-multivariate"].make)
     y = model(X).sample(np.random.default_rng(0))
     with pytest.raises(UnsupportedModelError, match="d_y = 1 only"):
         model(X).cdf(y)
@@ -864,7 +921,7 @@ class TestBatches:
             gc.enable()
 
     def test_y_of_other_rows(self):
-        law = cg.from_torch(FAMILIES["gumbel"][0], batch_size=5)(X)
+        law = cg.from_torch(FAMILIES["gumbel"].make, batch_size=5)(X)
         for ability in ("score", "log_prob", "cdf", "normal_scores"):
             with pytest.raises(
                 ShapeError, match="y has 23 rows, and the law of Gumbel has 24"
@@ -901,7 +958,7 @@ class TestBatches:
         assert law.first.abilities == {"normal_scores"}
 
     def test_rows_of_a_law(self):
-        law = cg.from_torch(FAMILIES["gumbel"][0], batch_size=5)(X)
+        law = cg.from_torch(FAMILIES["gumbel"].make, batch_size=5)(X)
         rows = np.array([3, 3, 0, 20])
         np.testing.assert_allclose(
             law.take(rows).score(X[rows, 0]), law.score(X[:, 0])[rows]

@@ -1,6 +1,7 @@
 """`composite`: against a slow loop, on any workers, with failing fits, in containers."""
 
 import inspect
+import sys
 import threading
 import warnings
 
@@ -11,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
-from condgof.check import OPTIONS_OF_COMPOSITE, TESTS, AdaptiveStatistics, _composite
+from condgof.check import OPTIONS_OF_COMPOSITE, TESTS, AdaptiveStatistics
 from condgof.engine import as_engine
 from condgof.errors import (
     InputError,
@@ -142,7 +143,8 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
     logs = -np.log(tails)
     for part, log in zip(parts, logs, strict=True):
         order = np.sort(part)
-        # The upper twentieth of 19 others is one of them, at no distance: slope 1.
+        # The upper twentieth of the 19 other values is the largest of them alone, so that
+        # the slope beyond it is 1.
         log[np.argmax(part)] += order[-1] - order[-2]
     combined = np.log(shares / shares.sum() @ np.exp(logs))
     assert result.statistic == pytest.approx(combined[0], rel=1e-9)
@@ -186,12 +188,9 @@ def test_the_statistics_are_sums_over_all_pairs(curve):
 )
 def test_how_draws_are_made_is_of_no_matter_to_adaptive(curve, how):
     x, y = curve
-    plain, other = (
-        cg.composite(
-            line_fit, x, y, statistic="adaptive", n_boot=N_BOOT, rng=3, engine=1, **options
-        )
-        for options in ({}, how)
-    )
+    options = {"statistic": "adaptive", "n_boot": N_BOOT, "rng": 3, "engine": 1}
+    plain = cg.composite(line_fit, x, y, **options)
+    other = cg.composite(line_fit, x, y, **options, **how)
     np.testing.assert_array_equal(plain.null_distribution, other.null_distribution)
 
 
@@ -229,7 +228,9 @@ def test_many_rows_are_summed_in_pieces(monkeypatch):
     y = x + rng.standard_normal(5000)
     options = {"n_boot": 3, "rng": 0, "engine": 1}
     kept = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
-    monkeypatch.setattr(_composite, "FEATURE_BYTES", 0)
+    # `condgof.check` is the function: its package is found by name alone.
+    composite_module = sys.modules["condgof.check._composite"]
+    monkeypatch.setattr(composite_module, "FEATURE_BYTES", 0)
     made = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
     np.testing.assert_array_equal(kept.null_distribution, made.null_distribution)
     assert kept.statistic == made.statistic
@@ -277,22 +278,22 @@ def test_the_seed_of_a_result_gives_it_again(curve):
 
 def test_more_replicates_keep_the_first_ones(curve):
     x, y = curve
-    few, many = (
-        cg.composite(line_fit, x, y, statistic="kcsd", n_boot=m, rng=0, engine=1)
-        for m in (5, 9)
-    )
+    options = {"statistic": "kcsd", "rng": 0, "engine": 1}
+    few = cg.composite(line_fit, x, y, n_boot=5, **options)
+    many = cg.composite(line_fit, x, y, n_boot=9, **options)
     np.testing.assert_array_equal(few.null_distribution, many.null_distribution[:5])
 
 
 def test_global_state_is_left_alone(curve):
     x, y = curve
-    before = x.copy(), y.copy()
+    x_before = x.copy()
+    y_before = y.copy()
     np.random.seed(1)
     state = np.random.get_state()[1].copy()
     cg.composite(cg.fits.ols(), x, y, n_boot=3, rng=0, engine=1)
     np.testing.assert_array_equal(np.random.get_state()[1], state)
-    np.testing.assert_array_equal(x, before[0])
-    np.testing.assert_array_equal(y, before[1])
+    np.testing.assert_array_equal(x, x_before)
+    np.testing.assert_array_equal(y, y_before)
 
 
 def test_a_fit_that_writes_into_its_data_changes_nothing(curve):
@@ -304,11 +305,12 @@ def test_a_fit_that_writes_into_its_data_changes_nothing(curve):
         y *= 0.0
         return found
 
-    a, b = (
-        cg.composite(f, x, y, statistic="kcsd", n_boot=4, rng=0, engine=1)
-        for f in (line_fit, rough)
+    options = {"statistic": "kcsd", "n_boot": 4, "rng": 0, "engine": 1}
+    gentle_result = cg.composite(line_fit, x, y, **options)
+    rough_result = cg.composite(rough, x, y, **options)
+    np.testing.assert_array_equal(
+        gentle_result.null_distribution, rough_result.null_distribution
     )
-    np.testing.assert_array_equal(a.null_distribution, b.null_distribution)
 
 
 def failing(at):
@@ -422,12 +424,11 @@ def test_a_callable_statistic_gets_the_models_and_its_options(curve):
 
 def test_a_test_itself_may_be_passed_as_the_statistic(curve):
     x, y = curve
-    a, b = (
-        cg.composite(line_fit, x, y, statistic=s, n_boot=3, rng=0, engine=1)
-        for s in ("kcsd", cg.kcsd)
-    )
-    assert a.statistic == b.statistic
-    assert b.method == "composite(kcsd)"
+    options = {"n_boot": 3, "rng": 0, "engine": 1}
+    by_name = cg.composite(line_fit, x, y, statistic="kcsd", **options)
+    by_function = cg.composite(line_fit, x, y, statistic=cg.kcsd, **options)
+    assert by_name.statistic == by_function.statistic
+    assert by_function.method == "composite(kcsd)"
 
 
 CONTAINERS = {
@@ -592,12 +593,9 @@ def test_fit_may_take_an_rng(curve):
         mean, std = line_fit(x, y)
         return mean + 0.01 * rng.standard_normal(len(x)), std
 
-    one, two = (
-        cg.composite(
-            noisy, x, y, statistic="kcsd", n_boot=5, rng=0, engine=e, workers="threads"
-        )
-        for e in (1, 2)
-    )
+    options = {"statistic": "kcsd", "n_boot": 5, "rng": 0, "workers": "threads"}
+    one = cg.composite(noisy, x, y, engine=1, **options)
+    two = cg.composite(noisy, x, y, engine=2, **options)
     np.testing.assert_allclose(one.null_distribution, two.null_distribution)
 
 
@@ -712,7 +710,7 @@ def test_an_interrupt_stops_everything(curve, workers):
 
 
 def test_what_cannot_be_sent_is_told(curve):
-    lock = threading.Lock()  # no pickle takes it
+    lock = threading.Lock()  # cannot be pickled
 
     def fit(x, y):
         with lock:
@@ -768,7 +766,7 @@ def test_no_draws_are_made_inside():
         cg.composite(line_fit, x, y, n_boot=9, rng=0, engine=1, statistic="adaptive")
         assert not calls
         cg.adaptive(line_fit(x, y), x, y, n_boot=9, rng=0, engine=1)
-        assert calls  # they are counted where there are some
+        assert calls  # so that the count itself works
 
 
 def test_every_test_has_its_options_here():

@@ -90,7 +90,8 @@ def test_kcsd_draws_are_the_dense_formula(declared, solver):
     h = oracle.stein_h(y[:, None], (x - y)[:, None], oracle.gaussian, 1.5)
     matrix = oracle.gram(x[:, None], x[:, None], oracle.gaussian, 1.0) * h
     wanted = dense_draws(matrix, weights.block(0, n))
-    # Landmark functions of y are among the rows, and span derivatives of others nearly.
+    # Landmarks are functions of y at some rows; they span the derivatives that the Stein
+    # kernel needs at other rows up to a small error.
     within = (1e-5 if solver == "exact" else 2e-3) * np.abs(wanted).max()
     assert result.statistic == pytest.approx(n * oracle.u_statistic(matrix), abs=within)
     np.testing.assert_allclose(result.null_distribution, wanted, atol=within)
@@ -633,7 +634,7 @@ def test_studies_pass_the_options_through():
     assert not study.failures()
 
 
-# Few groups have few patterns of signs, and no p-value is below what they allow.
+# Few groups have few patterns of random signs, which bound the p-value from below.
 
 
 @pytest.mark.parametrize("sizes", [(75, 75), (148, 1, 1), (140, 5, 5)])

@@ -112,9 +112,9 @@ def test_weights_by_hand():
 def test_dependence_that_is_set_aside_is_still_reported():
     assert Dependence().independent
     assert not Dependence(length=10).independent
-    aside = Dependence(length=10, aside=True)
-    assert aside.independent
-    assert aside.details() == {"block_length": 10}
+    ignoring = Dependence(length=10, ignored=True)
+    assert ignoring.independent
+    assert ignoring.details() == {"block_length": 10}
 
 
 def test_block_lengths():

@@ -287,7 +287,7 @@ class TestTraining:
         loss = [m(new_x).log_prob(new_y).mean() for m in (single, model, truth)]
         assert loss[1] > loss[0] + 0.3
         assert loss[1] > loss[2] - 0.15
-        # and the tests tell the two apart, on rows that neither has seen
+        # The tests distinguish the two models too, on rows that neither was fitted on.
         effect = [
             cg.kcsd(m, new_x, new_y, standardize="cdf", n_boot=50, rng=0)
             for m in (single, model)
@@ -308,18 +308,20 @@ class TestTraining:
         torch.set_default_dtype(torch.float64)
         try:
             with torch.no_grad():
-                before = torch.get_rng_state(), np.random.get_state()[1].copy()
-                copies = x.copy(), y.copy()
+                torch_state = torch.get_rng_state()
+                numpy_state = np.random.get_state()[1].copy()
+                x_before = x.copy()
+                y_before = y.copy()
                 model = fit_mdn(x, y, components=3, epochs=2, batch_size=100, rng=0)
                 to_torch(model)
                 assert not torch.is_grad_enabled()
             assert torch.get_default_dtype() is torch.float64
         finally:
             torch.set_default_dtype(torch.float32)
-        assert torch.equal(torch.get_rng_state(), before[0])
-        np.testing.assert_array_equal(np.random.get_state()[1], before[1])
-        np.testing.assert_array_equal(x, copies[0])
-        np.testing.assert_array_equal(y, copies[1])
+        assert torch.equal(torch.get_rng_state(), torch_state)
+        np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)
+        np.testing.assert_array_equal(x, x_before)
+        np.testing.assert_array_equal(y, y_before)
         single = fit_mdn(x, y, components=3, epochs=2, batch_size=100, rng=0)
         np.testing.assert_array_equal(single(x).score(y), model(x).score(y))
 

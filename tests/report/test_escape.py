@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condgof.report import html, label, script_json, terminal, visible
-from condgof.study._study import Outcome, Study, Topic, Trial, csv_cell
+from condgof.study import Outcome, Study, Topic, Trial, csv_cell
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=60)
 NASTY = [

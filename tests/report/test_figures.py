@@ -1,25 +1,30 @@
 """Figures show what the results hold."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from condgof.errors import InputError, InputTypeError
 from condgof.report import STYLES, draw_criterion, draw_power, plot_power
-from condgof.study import ILLUSTRATIONS, METHODS, PAPER_METHODS, Study, illustrate
-from condgof.study._study import Outcome, Topic, Trial
+from condgof.study import (
+    ILLUSTRATIONS,
+    METHODS,
+    PAPER_METHODS,
+    Outcome,
+    Study,
+    Topic,
+    Trial,
+    illustrate,
+)
 
 
 def make(names, sizes, methods, trials=20, h0=("a",)):
     rng = np.random.default_rng(0)
     outcomes = {}
-    for at in (
-        Trial(p, n, m, t)
-        for p in names
-        for n in sizes
-        for m in methods
-        for t in range(trials)
-    ):
+    for coordinates in itertools.product(names, sizes, methods, range(trials)):
+        at = Trial(*coordinates)
         outcomes[at] = Outcome(at, float(rng.random()) * 0.1, 1.0, 0.1)
     topics = tuple(Topic(name, f"Problem {name}", name in h0) for name in names)
     return Study(
@@ -117,7 +122,8 @@ def test_a_cell_without_rates_is_left_out():
 def test_criterion_has_four_panels_with_data_model_and_truth():
     illustrations = [illustrate(name, n=200) for name in ILLUSTRATIONS]
     figure = draw_criterion(illustrations)
-    uppers, lowers = figure.axes[:4], figure.axes[4:]
+    uppers = figure.axes[:4]
+    lowers = figure.axes[4:]
     assert len(lowers) == 4
     for one, upper, lower in zip(illustrations, uppers, lowers, strict=True):
         assert upper.get_title() == one.title

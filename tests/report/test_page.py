@@ -116,7 +116,8 @@ def test_no_number_is_nan_in_a_picture(text):
 
 
 def test_the_order_is_that_of_what_a_reader_needs_next(name, text):
-    check, page = CHECKS[name], Page(text)
+    check = CHECKS[name]
+    page = Page(text)
     order = ["message", "all", "where", "groups", "columns", "try"]
     found = [a.get("id") or a["class"].split()[0] for a in page.all("section")]
     assert found == [key for key in order if key in found]
@@ -267,7 +268,8 @@ def test_all_cards_are_open_without_a_script():
 
 
 def test_one_axis_for_all_intervals_of_a_kind():
-    text, check = write("continuous"), CHECKS["continuous"]
+    text = write("continuous")
+    check = CHECKS["continuous"]
     assert len(Page(text).all("th", "axis")) == len({s.kind for s in check.slices})
     lines = re.findall(r'<td class="axis[^>]*>.*?<rect class="model" x="([\d.]+)%"', text)
     spread = {line for line in lines if lines.count(line) > 1}

@@ -190,7 +190,9 @@ def test_the_most_extreme_rows_are_in_the_picture():
     chart = fit(check)
     points = marks(chart, charts.Points)
     far_points = [mark for mark in points if mark.kind in ("high", "low")]
-    shown = {float(x) for mark in far_points for x in mark.x}
+    shown = set()
+    for mark in far_points:
+        shown.update(mark.x.tolist())
     is_far = np.abs(z) > FAR
     assert {float(x) for x in checked.moments.location[is_far, 0]} <= shown
     near = [mark for mark in points if (mark.kind, mark.shape) == ("data", "dot")]
@@ -526,9 +528,9 @@ def test_a_forest_has_one_axis():
     chart = forest(check.slices)
     (dots,) = marks(chart, charts.Intervals)
     assert chart.x.name == "spread, times the model's"
-    wanted = [
-        f.estimate for part in check.slices for f in part.findings if f.kind == "spread"
-    ]
+    wanted = []
+    for part in check.slices:
+        wanted += [f.estimate for f in part.findings if f.kind == "spread"]
     assert dots.estimate.tolist()[::-1] == wanted
     assert forest(()) is None
 

@@ -30,7 +30,8 @@ def data():
 @pytest.fixture(scope="module")
 def results(data):
     x, y = data
-    model, other = (x["age"], np.ones(N)), (x["age"], np.full(N, 1.5))
+    model = (x["age"], np.ones(N))
+    other = (x["age"], np.full(N, 1.5))
     report = cg.check(model, x, y, rng=0)
     watch = cg.monitor(cg.models.Normal(mean=lambda x: x[:, 0], std=0.2), rng=0)
     return {

@@ -127,7 +127,10 @@ def test_the_stein_kernel_of_a_kernel_on_angles():
         return kernel(np.array([[a]]), np.array([[b]]))[0, 0]
 
     for i, j in ((0, 1), (2, 2), (4, 5)):
-        a, b, s, t = angle[i], angle[j], score[i], score[j]
+        a = angle[i]
+        b = angle[j]
+        s = score[i]
+        t = score[j]
         by_a = (k(a + h, b) - k(a - h, b)) / (2 * h)
         by_b = (k(a, b + h) - k(a, b - h)) / (2 * h)
         both = k(a + h, b + h) - k(a + h, b - h) - k(a - h, b + h) + k(a - h, b - h)

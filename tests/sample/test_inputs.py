@@ -57,7 +57,9 @@ class TestWhatJustWorks:
         assert statistic(change(X), change(Y)) == pytest.approx(WANTED, rel=1e-12)
 
     def test_read_only_arrays_stay_as_they_are(self):
-        x, y, s = X.copy(), Y.copy(), SCORES.copy()
+        x = X.copy()
+        y = Y.copy()
+        s = SCORES.copy()
         for array in (x, y, s):
             array.flags.writeable = False
         assert statistic(x, y, s) == WANTED
@@ -66,9 +68,10 @@ class TestWhatJustWorks:
         assert statistic(X.astype(np.float32), Y.astype(np.float32)) == pytest.approx(
             WANTED, rel=1e-4
         )
-        rounded = np.round(10 * X).astype(int), np.round(10 * Y).astype(int)
-        assert statistic(*rounded) == pytest.approx(
-            statistic(*(a.astype(float) for a in rounded))
+        whole_x = np.round(10 * X).astype(int)
+        whole_y = np.round(10 * Y).astype(int)
+        assert statistic(whole_x, whole_y) == pytest.approx(
+            statistic(whole_x.astype(float), whole_y.astype(float))
         )
         assert np.isfinite(statistic(X > 0, Y))
 
@@ -77,17 +80,20 @@ class TestWhatJustWorks:
 
     def test_nothing_of_the_callers_is_changed(self):
         frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=list("xyzw") * 10)
-        before = X.copy(), Y.copy(), SCORES.copy(), frame.copy(deep=True)
+        x_before = X.copy()
+        y_before = Y.copy()
+        scores_before = SCORES.copy()
+        frame_before = frame.copy(deep=True)
         state = np.random.get_state()
         model = cg.normal(mean=X.sum(axis=1), std=np.ones(N))
         cg.kcsd(model, X, Y, rng=0)
         cg.fscd(cg.from_scores(SCORES), X, Y, rng=0)
         cg.kcsd(cg.from_scores(SCORES), frame, Y, rng=0)
         cg.power_criterion(cg.from_scores(SCORES), X, Y, at=X)
-        np.testing.assert_array_equal(X, before[0])
-        np.testing.assert_array_equal(Y, before[1])
-        np.testing.assert_array_equal(SCORES, before[2])
-        pd.testing.assert_frame_equal(frame, before[3])
+        np.testing.assert_array_equal(X, x_before)
+        np.testing.assert_array_equal(Y, y_before)
+        np.testing.assert_array_equal(SCORES, scores_before)
+        pd.testing.assert_frame_equal(frame, frame_before)
         assert all(
             np.array_equal(a, b) for a, b in zip(state, np.random.get_state(), strict=True)
         )
@@ -408,10 +414,8 @@ class TestBadInput:
 class TestSeed:
     def test_a_generator_is_advanced(self):
         rng = np.random.default_rng(0)
-        first, second = (
-            cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng),
-            cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng),
-        )
+        first = cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng)
+        second = cg.kcsd(cg.from_scores(SCORES), X, Y, rng=rng)
         assert first.seed != second.seed
         again = cg.kcsd(cg.from_scores(SCORES), X, Y, rng=np.random.default_rng(0))
         np.testing.assert_array_equal(first.null_distribution, again.null_distribution)

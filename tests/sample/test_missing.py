@@ -5,6 +5,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
@@ -15,6 +16,7 @@ RNG = np.random.default_rng(0)
 A = RNG.normal(size=N)
 Y = RNG.normal(size=N)
 KIND = ["u", "v", "w"] * 10
+SIZES = [2, 9, 10, 11]
 
 
 def holes(values, *rows, value=None):
@@ -106,12 +108,13 @@ INCOMPLETE = {
                 "day": holes(pd.date_range("2020", periods=N), 3, value=pd.NaT),
                 "object": np.array(holes(range(N), 4, value=pd.NA), dtype=object),
                 "level": pd.Categorical(holes(KIND, 6), ["w", "u", "v", "t"], ordered=True),
+                "size": pd.Categorical(holes([10, 9, 2] * 10, 9), SIZES, ordered=True),
                 "dates": holes([dt.date(2020, 1, 1 + i) for i in range(N)], 8),
             },
             index=np.arange(N) * 2,
         ),
         pd.Series(holes(Y, 7), index=np.arange(N) * 2),
-        {0, 1, 2, 3, 4, 6, 7, 8},
+        {0, 1, 2, 3, 4, 6, 7, 8, 9},
     ),
     "polars": (
         pl.DataFrame(
@@ -312,6 +315,50 @@ class TestLevel:
         )
         column = Sample.from_data(x, Y, missing="level").x_columns[0]
         assert (column.levels, column.ordered) == (("low", "high", "missing"), False)
+
+
+def arrow_sizes(values):
+    """Return numbers as an ordered dictionary of pyarrow."""
+    codes = [None if value is None else SIZES.index(value) for value in values]
+    return pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(codes, pa.array(SIZES), ordered=True)]
+    )
+
+
+class TestOrderedIntegers:
+    """NumPy has floats for integers some of which are missing, 2.0 for the category 2."""
+
+    VALUES = holes([10, 9, 2] * 10, 4)
+
+    @pytest.fixture(
+        params=[lambda v: pd.Series(pd.Categorical(v, SIZES, ordered=True)), arrow_sizes],
+        ids=["pandas", "pyarrow"],
+    )
+    def column(self, request):
+        return request.param
+
+    def test_refused(self, column):
+        with pytest.raises(
+            NonFiniteError, match=r"missing values in 1 of 30 rows, the first in row 4"
+        ):
+            Sample.from_data(column(self.VALUES), Y)
+
+    def test_dropped(self, column):
+        sample = Sample.from_data(column(self.VALUES), Y, missing="drop")
+        by_hand = Sample.from_data(
+            column([v for v in self.VALUES if v is not None]), np.delete(Y, 4)
+        )
+        np.testing.assert_array_equal(sample.x, by_hand.x)
+        assert sample.x_columns == by_hand.x_columns
+        assert sample.x_columns[0].levels == ("2", "9", "10")
+        assert sample.x_columns[0].ordered
+        assert sample.x[:5, 0].tolist() == [2, 1, 0, 2, 0]
+
+    def test_a_level(self, column):
+        sample = Sample.from_data(column(self.VALUES), Y, missing="level")
+        (only,) = sample.x_columns
+        assert (only.levels, only.ordered) == (("2", "9", "10", "missing"), False)
+        assert sample.x[:6, 0].tolist() == [2, 1, 0, 2, 3, 0]
 
 
 class TestReady:

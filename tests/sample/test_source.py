@@ -125,7 +125,7 @@ class TestSameBlocks:
         )
 
     def test_groups_of_more_rows_than_a_batch(self, tmp_path):
-        n = 150_000  # batches of Parquet have 65,536 rows
+        n = 150_000  # three batches of Parquet, which have 65,536 rows each
         numbers = np.arange(n, dtype=np.float64)
         table = pa.table({"a": numbers, "b": -numbers})
         source = scan(
@@ -454,7 +454,7 @@ class TestErrors:
         table = TABLE.set_column(TABLE.column_names.index(name), name, pa.array(values))
         source = self.scan(write_parts(table, tmp_path / "parts", ending, 2))
         if name == "mu" and written.endswith("inf"):
-            # As the end of an interval may be: the laws judge.
+            # An infinite prediction may be right, as the end of an interval: laws check it.
             assert source.take([777]).extra["mu"] == value
             return
         row = 777 - source.files[1].start
@@ -588,7 +588,8 @@ def test_memory_is_bounded(tmp_path):
     del table, column
     gc.collect()
     before = pa.total_allocated_bytes()
-    peak, total = 0, 0.0
+    peak = 0
+    total = 0.0
     for block in scan(path, x=["a", "b"], y="c").blocks(10_000):
         peak = max(peak, pa.total_allocated_bytes() - before)
         total += block.y.sum()

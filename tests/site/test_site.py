@@ -52,7 +52,9 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.fetched, self.anchors = [], [], set()
+        self.links = []
+        self.fetched = []
+        self.anchors = set()
         self.feed(text)
         self.fetched += re.findall(r"""url\(\s*["']?((?:https?:)?//[^)"']+)""", text)
 
@@ -186,7 +188,8 @@ def test_pages_in_a_browser(browser, theme):
     context = browser.new_context(
         offline=True, viewport={"width": 390, "height": 844}, color_scheme=theme
     )
-    tab, trouble = context.new_page(), []
+    tab = context.new_page()
+    trouble = []
     tab.on("request", lambda r: trouble.append(r.url) if r.url.startswith("http") else None)
     tab.on("pageerror", lambda error: trouble.append(f"{tab.url}: {error}"))
     for page in OPENED:

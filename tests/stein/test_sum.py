@@ -207,7 +207,7 @@ def test_sums_in_single_precision_are_added_up_in_double(monkeypatch):
         return [Unit(0, slice(None))]
 
     double = gather_units(plan, rows, one_unit, as_engine(1)).totals
-    monkeypatch.setattr("condgof.stein._sum.SINGLE_ROWS", 0)
+    monkeypatch.setattr("condgof.stein._sum.SINGLE_PRECISION_FROM_ROWS", 0)
     single = gather_units(plan, rows, one_unit, as_engine(1)).totals
     f, xi = plan.hold(rows)
     for one, other, cut in zip(single, double, plan.cuts, strict=True):

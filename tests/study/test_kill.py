@@ -10,8 +10,8 @@ from pathlib import Path
 # Without `if __name__ == "__main__"`, as people write scripts.
 SCRIPT = """
 import os, sys
+from unittest import mock
 import condgof as cg
-import condgof.study._run as run
 
 def slow(model, x, y, *, rng, engine):
     import os, time
@@ -19,17 +19,17 @@ def slow(model, x, y, *, rng, engine):
     time.sleep(0.03)
     return cg.kcsd(model, x, y, n_boot=50, rng=rng, engine=engine)
 
-written, real = 0, run.to_line
+written = 0
 def torn(outcome):
     global written
     written += 1
-    line = real(outcome)
+    line = cg.study.to_line(outcome)
     if written == int(sys.argv[3]):
         with open(f"{sys.argv[1]}/trials.jsonl", "ab") as file:
             file.write(line[: len(line) // 2])
         os.kill(os.getpid(), 9)
     return line
-run.to_line = torn
+mock.patch("condgof.study._run.to_line", torn).start()
 
 cg.study.run_study(["qgm", "lgm"], {"slow": slow, "kcsd": "kcsd"}, [20, 30], trials=8,
                    out=sys.argv[1], engine=int(sys.argv[2]))

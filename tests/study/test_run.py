@@ -13,7 +13,6 @@ from condgof.study import (
     InUseError,
     Problem,
     Trial,
-    _run,
     csv_cell,
     draw_trial,
     engel_study,
@@ -127,7 +126,7 @@ def test_going_on_ends_with_the_same_tables(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_run, "with_progress", stopped)
+        patch.setattr("condgof.study._run.with_progress", stopped)
         with pytest.raises(KeyboardInterrupt):
             run(trials=6, out=parts)
     assert totals == [48 - 2]

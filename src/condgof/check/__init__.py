@@ -52,12 +52,12 @@ from condgof.check._findings import (
     Residual,
     distance,
     led,
+    residual_quantile_interval,
     severity,
     student,
 )
 from condgof.check._frame import column_values, frame_of, numbered_frame
-from condgof.check._look import compare as compare_rows
-from condgof.check._look import look
+from condgof.check._look import compare_rows, select_rows
 from condgof.check._monitor import Monitor, monitor
 from condgof.check._quantities import LARGEST, QUANTITIES, Signal
 from condgof.check._record import (
@@ -85,6 +85,7 @@ from condgof.check._scan import (
     CertainRows,
     Scan,
     Space,
+    bennett_bound,
     best_of,
     central_of,
     compared,
@@ -92,6 +93,7 @@ from condgof.check._scan import (
     read_by,
     read_named,
     straightened,
+    strongest_signal,
 )
 from condgof.check._size import (
     HOPELESS,
@@ -182,6 +184,7 @@ __all__ = [
     "Tolerance",
     "axes_of",
     "axis_of",
+    "bennett_bound",
     "best_of",
     "between",
     "brief_of",
@@ -210,7 +213,6 @@ __all__ = [
     "led",
     "listed",
     "literal",
-    "look",
     "map_cells",
     "mean_residuals",
     "message",
@@ -229,13 +231,16 @@ __all__ = [
     "read_by",
     "read_named",
     "reliability_curve",
+    "residual_quantile_interval",
     "rootogram_of",
     "searched_slices",
+    "select_rows",
     "severity",
     "share_profile",
     "size_of",
     "squares_of",
     "straightened",
+    "strongest_signal",
     "student",
     "survival_curve",
     "thinned_steps",

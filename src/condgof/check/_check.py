@@ -12,7 +12,7 @@ import numpy as np
 
 from condgof._typing import IntArray, TableLike
 from condgof.check._findings import REACH, Reader, led
-from condgof.check._look import look
+from condgof.check._look import select_rows
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base, gained
 from condgof.check._scan import (
@@ -39,11 +39,18 @@ from condgof.result import GofResult, check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY, Units
 
-#: At most this many slices are named.
+#: At most this many slices are named: the report is to be read, and each further slice is
+#: less certain than those before it.
 MOST_SLICES = 6
+#: Most conditions that name a slice, such as "30 ≤ age ≤ 47" and "married = 1". The rows
+#: outside of other slices are named by the conditions of these, and left out if there are
+#: more.
+MOST_CONDITIONS = 2
 #: Packages whose versions a report states.
 VERSIONS_OF = ("condgof", "numpy", "scipy")
-#: What a check does, in this order: shown while it takes long.
+#: The stages of a check in their order, as the line of progress names them: reading the
+#: data, searching for slices, the test, the effect size, the minimum detectable effect, and
+#: the numbers of all rows and of groups.
 STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
 
 
@@ -152,18 +159,21 @@ def check(
     with single_threaded_blas(), stages(*STAGES) as begin:
         begin("reading")
         units = Units(scale_x, standardize, predictions=True)
-        bound = censored_model(model, x, y, event, entry)
-        prepared = prepare(bound, x, y, units, options, seed)
+        model_with_events = censored_model(model, x, y, event, entry)
+        prepared = prepare(model_with_events, x, y, units, options, seed)
         rows = prepared.rows
         options = options.for_rows(rows, x)
-        checked, law, checked_sample = look(
+        checked, law, checked_sample = select_rows(
             prepared.law_or_model, rows, seed, options.engine
         )
-        left_out = rows.subsample.sample.left_out
-        sets = read_sets(by, slices, checked, rows.n + left_out)
+        # `by` and masks have a value for every row that the user passed, also for rows
+        # that were left out because a value is missing.
+        rows_passed = rows.n + rows.subsample.sample.left_out
+        sets = read_sets(by, slices, checked, rows_passed)
         depend = options.row_dependence
         if not checked.all_rows:
             depend = thinned(options.row_dependence, checked.rows, rows.n)
+        # The number of the unit, of rows that depend on each other, that each row is in.
         parcels = units_of(depend, checked.n)
         signals = checked.signals(law, checked_sample, seed)
         begin("slices")
@@ -214,7 +224,11 @@ def assemble_report(
     allowed: float | None = None,
     base: Base | None = None,
 ) -> Check:
-    """Put a report together: slices are named only if the verdict rejects."""
+    """Put a report together: slices are named only if the verdict rejects.
+
+    `overall` are the findings of all rows, `groups` the slices named beforehand, `allowed`
+    the misfit that the user tolerates, and `base` what `Check.repair` needs.
+    """
     found = FoundSlices((), None)
     if result.pvalue <= alpha and scan is not None:
         found = _describe_found(scan, reader, alpha)
@@ -244,6 +258,7 @@ def assemble_report(
         },
         base=base,
     )
+    # The message is written last, from all numbers of the report.
     return replace(report, words=message(report, found.everywhere))
 
 
@@ -253,39 +268,47 @@ def _versions() -> dict[str, str]:
 
 
 class FoundSlices(NamedTuple):
-    """Slices that the search found, and what is wrong everywhere, if anything is."""
+    """What the search found."""
 
     slices: tuple[Slice, ...]
+    #: The leading finding of all rows, where the search found all rows wrong alike.
     everywhere: Finding | None
 
 
 def _describe_found(scan: Scan, reader: Reader, alpha: float) -> FoundSlices:
-    """Describe the slices that the search found, with the numbers of their rows."""
+    """Describe the slices that the search found by the findings of their rows.
+
+    The search may find all rows, too ("everywhere"). Found first, these give the finding
+    `FoundSlices.everywhere`. Found after slices A and B, they are the rows outside of A and
+    B, which are one more slice: "not (A) and not (B)".
+    """
     checked = reader.checked
     threshold = scan.threshold(alpha)
     slices: list[Slice] = []
     everywhere: Finding | None = None
-    for best, p in scan.slices(alpha, MOST_SLICES):
-        # "Everywhere", found after slices A and B, is said of the rows outside A and B.
-        # With more than two conditions that cannot be said, and is left out.
-        others = slices if best.everywhere else []
+    for best, pvalue in scan.slices(alpha, MOST_SLICES):
+        excluded = tuple(slices) if best.everywhere else ()
+        conditions = sum(len(one.conditions) for one in excluded)
         inside = scan.space.inside(best.where)
-        for one in others:
+        for one in excluded:
             inside &= ~np.isin(checked.rows, one.rows)
-        conditions = sum(len(one.conditions) for one in others)
-        if inside.sum() < LEAST or conditions > 2:
+        if inside.sum() < LEAST or conditions > MOST_CONDITIONS:
             continue
         positions: IntArray = np.flatnonzero(inside)
+        # Intervals reach as far as the search asks for, so that they hold for slices that
+        # were searched for; and never less far than those of all rows.
         wide = replace(reader, reach=max(threshold + best.penalty, REACH))
-        about = scan.signals.about[best.signal]
-        findings = led(wide.findings(positions), about, best.z)
+        signal = scan.signals.about[best.signal]
+        findings = led(wide.findings(positions), signal, best.z)
         if not findings[0].telling:
-            continue  # it stands out, but no number of it is certain
-        if others or not best.everywhere:
-            rows = checked.rows[positions]
-            slices.append(scan.told(best, p, rows, findings, tuple(others)))
-        else:
+            # The sum of the signal stands out, and yet no interval excludes what the model
+            # predicts.
+            continue
+        if best.everywhere and not excluded:
             everywhere = everywhere or findings[0]
+        else:
+            row_numbers = checked.rows[positions]
+            slices.append(scan.told(best, pvalue, row_numbers, findings, excluded))
     return FoundSlices(tuple(slices), everywhere)
 
 

@@ -40,14 +40,15 @@ from condgof.result import (
 )
 from condgof.sample import Seed, Use
 
-#: With fewer rows no slices are searched for.
+#: Samples of fewer rows are not searched for slices. Scores have no known law, so the null
+#: is by random signs, for which a slice has at least 50 rows: half of these.
 FEWEST_ROWS_FOR_SLICES = 100
-#: Slices that a comparison names at most.
+#: Slices that a comparison names at most: they add to the verdict over all rows.
 MOST_SLICES = 3
-#: Draws of the null distribution of the search for slices.
+#: Draws of the null distribution of the search for slices; the smallest p-value is 0.001.
 SEARCH_DRAWS = 999
-#: Standard errors that an interval of 95% reaches to either side.
-REACH = 1.96
+#: Standard errors that an interval of 95% reaches to either side, Φ⁻¹(0.975).
+REACH_95 = 1.96
 
 
 # The measures.
@@ -135,14 +136,16 @@ class Score(Record):
     name: str
     #: Which values are better, "higher" or "lower".
     better: str
-    #: The mean of each model.
+    #: The mean score of the first model, and of the second.
     means: tuple[float, float]
-    #: The first mean minus the second, its 95% interval and two-sided p-value.
+    #: The first mean minus the second.
     difference: float
+    #: The lower and the upper end of the 95% interval of the difference.
     interval: tuple[float, float]
+    #: Two-sided p-value of no difference.
     pvalue: float
-    #: In how many rows the score of each model is infinite: what was observed had
-    #: probability 0, or an interval no end.
+    #: In how many rows the score of the first model is infinite, and of the second: what
+    #: was observed had probability 0, or an interval no end.
     infinite: tuple[int, int] = (0, 0)
 
     @property
@@ -152,7 +155,10 @@ class Score(Record):
         return sign if self.better == "higher" else 0.0 - sign
 
     def words(self, sign: float) -> str:
-        """Say how much higher or lower the first model (sign 1) or the second (−1) is."""
+        """Say how much higher or lower the score of one model is than that of the other.
+
+        It is that of the first model with `sign` 1, of the second with −1.
+        """
         way = "lower" if sign * self.difference < 0 else "higher"
         # The amount is written as a positive number.
         amount_sign = -sign if way == "lower" else sign
@@ -365,11 +371,13 @@ class Comparison(Compared, GofResult):
 class Pair(Record):
     """Two models of a ranking."""
 
-    #: The model with the better mean, and the other.
+    #: The model with the better mean.
     better: str
+    #: The other model.
     worse: str
-    #: How much better: the distance of the means, and its standard error.
+    #: How much better it is: the distance of the means, at least 0.
     difference: float
+    #: The standard error of the difference.
     standard_error: float
     #: Two-sided p-value, corrected for all pairs.
     pvalue: float
@@ -389,8 +397,9 @@ class Ranking(Compared, Record):
     (('a',), ('a', 'b'))
     """
 
-    #: The models, the best first, and their means of the measure.
+    #: The K models, the best first.
     names: tuple[str, ...]
+    #: The mean score of each of them, in the same order.
     means: tuple[float, ...]
     #: All pairs, the most significant first.
     pairs: tuple[Pair, ...]
@@ -701,7 +710,10 @@ def _notes_on_infinite(scored: Measured, names: Sequence[str], key: str) -> list
 def _ranked_pairs(
     study: Contrasts, names: Sequence[str], sign: float, draws: int, seed: Seed
 ) -> Iterable[Pair]:
-    """Yield all pairs, the most significant first; `sign` is that of the measure."""
+    """Yield all pairs, the most significant first.
+
+    `sign` is 1 where higher values of the measure are better, −1 where lower ones are.
+    """
     for (a, b), pvalue in corrected_pvalues(study, draws, seed).items():
         pair = study.pairs[a, b]
         better, worse = (a, b) if sign * pair.value >= 0 else (b, a)
@@ -710,6 +722,7 @@ def _ranked_pairs(
             worse=names[worse],
             difference=abs(pair.value),
             standard_error=pair.error,
+            # A pair that does not differ at all keeps its p-value of 1.
             pvalue=1.0 if pair.pvalue == 1.0 else pvalue,
             single=pair.pvalue,
         )
@@ -794,7 +807,7 @@ def _find_slices(
         inside = np.flatnonzero(space.inside(candidate.where))
         # The interval is as wide as the search asks for, so that it is valid for slices
         # that were searched for.
-        reach = max(scan.threshold(alpha) + candidate.penalty, REACH)
+        reach = max(scan.threshold(alpha) + candidate.penalty, REACH_95)
         level = 1.0 - 2.0 * float(ndtr(-reach))
         difference = Difference.from_units(d[inside], units[inside])
         finding = _slice_finding(overall, difference, level, names, len(inside))
@@ -804,7 +817,7 @@ def _find_slices(
 
 
 def _signals_of_differences(d: FloatArray) -> Signals:
-    """Return differences (n,) as what the search of slices looks at."""
+    """Return differences (n,), less their mean, as the only signal of the search."""
     centred = (d - d.mean())[:, None]
     return Signals((Signal("score", ""),), centred, variance=None, redraw=None, first=1)
 
@@ -821,7 +834,7 @@ def _slice_finding(
     names: tuple[str, str],
     rows: int,
 ) -> Finding:
-    """Say how the models compare in a slice of so many rows."""
+    """Return how the models compare in a slice of `rows` rows, with its sentence."""
     interval = difference.interval(level)
     score = replace(overall, difference=difference.value, interval=interval)
     better, worse = names if score.sign >= 0 else names[::-1]

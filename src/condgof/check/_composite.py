@@ -25,7 +25,7 @@ from condgof import errors
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.check._check import assemble_report
 from condgof.check._findings import REACH, Reader
-from condgof.check._look import compare as compare_rows
+from condgof.check._look import compare_rows
 from condgof.check._quantities import LARGEST, QUANTITIES
 from condgof.check._record import Check, Finding, Power
 from condgof.check._scan import Scan, Space, best_of, compared, variances_of

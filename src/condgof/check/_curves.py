@@ -34,14 +34,18 @@ from condgof.result import Record, plain, share_interval
 if TYPE_CHECKING:
     from condgof.check._record import Check
 
-#: The most bars of a histogram of PITs, the fewest, and the rows for each bar between.
+#: The most bars of a histogram of PITs, each of 5% of the rows under the model.
 MOST_PIT_BARS = 20
+#: The fewest bars, each of 10% of the rows.
 FEWEST_PIT_BARS = 10
+#: How many rows there are for each bar, where their number is between these.
 ROWS_OF_PIT_BAR = 30
-#: The most bins of confidence, and the rows for each of fewer bins.
+#: The most bins of a reliability curve.
 MOST_CONFIDENCE_BINS = 10
+#: How many rows there are for each bin, where there are fewer bins than that.
 ROWS_OF_CONFIDENCE_BIN = 40
-#: The most classes that are drawn, and are in `curves_of`.
+#: The most classes that are drawn, and are in `curves_of`. It is not the number of classes
+#: that findings and the search examine, `condgof.check.kinds.MOST_EXAMINED_CLASSES`.
 MOST_CLASSES = 24
 #: The most bars of a rootogram: where there are more counts, neighbours are together.
 MOST_COUNT_BARS = 25
@@ -49,23 +53,32 @@ MOST_COUNT_BARS = 25
 MOST_STEPS = 200
 #: The bound of Hall and Wellner: a Brownian bridge stays within it with probability 0.95.
 BRIDGE_BOUND = 1.358
-#: The error of each of m ordered uniforms with which all m lie in their intervals 95% of
-#: the time, from a simulation of uniforms; log m is interpolated.
+#: Numbers m of ordered uniforms for which `ORDERED_ERRORS` was simulated.
 ORDERED_SIZES = (5, 10, 20, 50, 100, 200, 400, 800, 1500)
+#: The probability of each of m ordered uniforms to lie outside its interval with which all
+#: m lie inside 95% of the time, for each m of `ORDERED_SIZES`. Between these, it is
+#: interpolated in log m.
 ORDERED_ERRORS = (0.0124, 0.0078, 0.0049, 0.0030, 0.0022, 0.0017, 0.0014, 0.0012, 0.0010)
 #: Levels of the quantiles of residuals in each bin of a column.
 PROFILE_LEVELS = (0.1, 0.5, 0.9)
 #: The normal quantile of level 0.9: half the width of the middle 80% of N(0, 1).
 HALF_WIDTH_80 = 1.2816
-#: Standard error of the median of n normal residuals, times √n.
+#: The probability outside of the middle 80%.
+OUTSIDE_80 = 0.2
+#: Standard error of the median of n normal residuals, times √n: √(π/2).
 MEDIAN_ERROR = 1.2533
-#: Standard error of the width from 10% to 90% over its expected width, times √n.
+#: Standard error of the width from the 10% to the 90% quantile of n normal residuals, over
+#: its expected width 2q, times √n: √(2·(0.09 − 0.01))/(2q·φ(q)), q = Φ⁻¹(0.9).
 WIDTH_ERROR = 0.8892
-#: Standard errors to either side of a 95% interval.
+#: Standard errors to either side of a 95% interval, Φ⁻¹(0.975).
 REACH_95 = 1.96
-#: Numbers below this are 0 but for rounding, and divide nothing.
+#: Standard errors are at least this: below, they are 0 but for rounding.
 TINY = 1e-9
-#: A cell of a map with fewer rows says little.
+#: The least variance of a share that distances between shares are measured in.
+LEAST_SHARE_VARIANCE = 1e-4
+#: The least standard deviation of which a map takes the logarithm.
+LEAST_SD = 1e-3
+#: A cell of a map with fewer rows says little: it is marked, and never the furthest.
 FEW_ROWS = 10
 
 
@@ -73,7 +86,7 @@ FEW_ROWS = 10
 
 
 class CountRange(NamedTuple):
-    """Between which counts a binomial one lies."""
+    """Between which counts a binomial count lies, of any one shape."""
 
     low: FloatArray
     high: FloatArray
@@ -88,12 +101,15 @@ class Shares(NamedTuple):
 
 
 def each_error(count: int, level: float = 0.95) -> float:
-    """Return the error of each of `count` statements so that all hold with `level`."""
+    """Return the error of each of `count` independent statements (Šidák).
+
+    All of them then hold together with probability `level`.
+    """
     return float(1.0 - level ** (1.0 / max(count, 1)))
 
 
-def chance_range(n: AnyArray | float, p: AnyArray | float, error: float) -> CountRange:
-    """Return between which counts a binomial one lies, except with probability `error`."""
+def binomial_range(n: AnyArray | float, p: AnyArray | float, error: float) -> CountRange:
+    """Return between which counts a Binomial(n, p) lies, but for a probability `error`."""
     from scipy.stats import binom  # slow to import, and for pictures only
 
     return CountRange(
@@ -105,20 +121,29 @@ def chance_range(n: AnyArray | float, p: AnyArray | float, error: float) -> Coun
 def quantile_interval(
     values: FloatArray, level: float, error: float
 ) -> tuple[float, float]:
-    """Return the order statistics around a quantile; infinite where rows are too few."""
-    ranks = chance_range(len(values), level, error)
+    """Return the order statistics of values (n,) between which their law's quantile lies.
+
+    It lies outside with probability `error`. Ends are infinite where rows are too few.
+    """
+    ranks = binomial_range(len(values), level, error)
     ordered = np.concatenate([[-np.inf], np.sort(values), [np.inf]])
     return float(ordered[int(ranks.low)]), float(ordered[int(ranks.high) + 1])
 
 
 def shares_together(hits: AnyArray, n: AnyArray | int) -> Shares:
-    """Return shares `hits` / n with intervals that hold together 95% of the time."""
+    """Return shares `hits` / n, of any shape, with intervals that hold together.
+
+    All of them hold 95% of the time.
+    """
     low, high = share_interval(hits, n, each_error(hits.size))
     return Shares(share=hits / n, low=low, high=high)
 
 
 def side_of(low: AnyArray, high: AnyArray, expected: AnyArray | float) -> IntArray:
-    """Return 1 where an interval lies above what is expected, −1 below, 0 around it."""
+    """Return 1 where an interval lies above what is expected, −1 below, 0 around it.
+
+    The arrays have one shape, that of the result, or `expected` is one number.
+    """
     return np.where(low > expected, 1, np.where(high < expected, -1, 0))
 
 
@@ -132,8 +157,9 @@ class PitHistogram(Record):
     edges: FloatArray  #: (k + 1,).
     rows: IntArray  #: Rows of each bar, (k,).
     heights: FloatArray  #: Rows over those expected, (k,).
-    low: float  #: All heights lie between `low` and `high` with probability 0.95
-    high: float  #: if the model is right.
+    #: All heights lie between `low` and `high` with probability 0.95 if the model is right.
+    low: float
+    high: float
 
     @property
     def above(self) -> AnyArray:
@@ -149,7 +175,7 @@ def pit_histogram(pit: FloatArray) -> PitHistogram:
     n = len(pit)
     bars = int(np.clip(n // ROWS_OF_PIT_BAR, FEWEST_PIT_BARS, MOST_PIT_BARS))
     rows, edges = np.histogram(pit, bars, (0.0, 1.0))
-    expected = chance_range(n, 1 / bars, each_error(bars))
+    expected = binomial_range(n, 1 / bars, each_error(bars))
     return PitHistogram(
         edges=edges,
         rows=rows,
@@ -165,8 +191,10 @@ class OrderedResiduals(Record):
 
     observed: FloatArray  #: (m,).
     expected: FloatArray  #: (m,).
-    low: FloatArray  #: All residuals lie between `low` and `high`, (m,) each, with
-    high: FloatArray  #: probability 0.95 if the model is right.
+    #: All residuals lie between `low` and `high`, (m,) each, with probability 0.95 if the
+    #: model is right.
+    low: FloatArray
+    high: FloatArray
 
     @property
     def side(self) -> IntArray:
@@ -177,7 +205,10 @@ class OrderedResiduals(Record):
 
 
 def ordered_residuals(z: FloatArray) -> OrderedResiduals:
-    """Return residuals (m,) in order, with the band that holds all of them."""
+    """Return residuals (m,) in order, with the band that holds all of them.
+
+    Of m uniforms, the one of rank r is Beta(r, m + 1 − r).
+    """
     m = len(z)
     rank = np.arange(1.0, m + 1)
     error = float(np.interp(np.log(m), np.log(ORDERED_SIZES), ORDERED_ERRORS))
@@ -195,11 +226,12 @@ def ordered_residuals(z: FloatArray) -> OrderedResiduals:
 class Confidence(NamedTuple):
     """The most probable class of each row."""
 
-    right: AnyArray  #: Whether it came, (n,).
-    probability: FloatArray  #: (n,).
+    right: AnyArray  #: Whether it was observed, (n,).
+    probability: FloatArray  #: Its predicted probability, (n,).
 
 
 def confidence_of(checked: ClassRows) -> Confidence:
+    """Return whether the most probable class was right in each row, and its probability."""
     p = np.asarray(checked.probabilities, dtype=float)
     return Confidence(right=p.argmax(axis=1) == checked.codes, probability=p.max(axis=1))
 
@@ -208,15 +240,17 @@ def confidence_of(checked: ClassRows) -> Confidence:
 class ReliabilityCurve(Record):
     """How often the most probable class was right, by its probability, (B,) each."""
 
-    first: FloatArray  #: The smallest confidence of each bin,
-    last: FloatArray  #: and the largest.
+    first: FloatArray  #: The smallest confidence of each bin.
+    last: FloatArray  #: The largest confidence of each bin.
     predicted: FloatArray  #: The mean confidence.
-    rows: IntArray
-    right: FloatArray  #: The share of rows in which the class came,
-    low: FloatArray  #: and its interval; all intervals hold together.
-    high: FloatArray
-    chance_low: FloatArray  #: All shares lie between these with probability 0.95 if the
-    chance_high: FloatArray  #: model is right.
+    rows: IntArray  #: How many rows each bin has.
+    right: FloatArray  #: The share of rows in which the most probable class was observed.
+    low: FloatArray  #: The lower end of its interval; all intervals hold together.
+    high: FloatArray  #: The upper end.
+    #: All shares lie between `chance_low` and `chance_high` with probability 0.95 if the
+    #: model is right.
+    chance_low: FloatArray
+    chance_high: FloatArray
 
 
 def reliability_curve(confidence: Confidence) -> ReliabilityCurve:
@@ -233,7 +267,7 @@ def reliability_curve(confidence: Confidence) -> ReliabilityCurve:
     hits = np.array([right[some].sum() for some in bins])
     predicted = np.array([probability[some].mean() for some in bins])
     shares = shares_together(hits, rows)
-    chance = chance_range(rows, predicted, each_error(len(rows)))
+    chance = binomial_range(rows, predicted, each_error(len(rows)))
     return ReliabilityCurve(
         first=np.array([probability[some].min() for some in bins]),
         last=np.array([probability[some].max() for some in bins]),
@@ -252,11 +286,11 @@ class ClassShares(Record):
     """How often each class came, and how often it was predicted, (K,) each."""
 
     names: tuple[str, ...]
-    rows: IntArray
-    observed: FloatArray  #: The share of rows,
-    low: FloatArray  #: and its interval; all intervals hold together.
-    high: FloatArray
-    predicted: FloatArray
+    rows: IntArray  #: In how many rows the class was observed.
+    observed: FloatArray  #: In which share of rows it was observed.
+    low: FloatArray  #: The lower end of that share's interval; all intervals hold together.
+    high: FloatArray  #: The upper end.
+    predicted: FloatArray  #: The mean predicted probability.
 
     @property
     def by_distance(self) -> IntArray:
@@ -301,8 +335,10 @@ class Rootogram(Record):
     starts: IntArray  #: The smallest count of each bar; the last bar has all larger ones.
     observed: IntArray  #: Rows.
     expected: FloatArray  #: Rows that the model expects.
-    chance_low: FloatArray  #: All numbers of rows lie between these with probability 0.95
-    chance_high: FloatArray  #: if the model is right.
+    #: All numbers of rows lie between `chance_low` and `chance_high` with probability 0.95
+    #: if the model is right.
+    chance_low: FloatArray
+    chance_high: FloatArray
 
     @property
     def side(self) -> IntArray:
@@ -313,16 +349,17 @@ class Rootogram(Record):
 
 
 def rootogram_of(checked: CountRows) -> Rootogram | None:
-    """Return the bars of a rootogram; None where the law tells no probabilities."""
+    """Return the bars of a rootogram; None where the law has no probabilities."""
     p = checked.count_probabilities
     if p is None:
         return None
-    last = len(p) - 1
-    starts = np.unique([*range(0, last, -(-last // MOST_COUNT_BARS)), last])
+    last = len(p) - 1  # the position of all larger counts together
+    counts_of_bar = -(-last // MOST_COUNT_BARS)  # rounded up
+    starts = np.unique([*range(0, last, counts_of_bar), last])
     counts = np.minimum(checked.y[:, 0].astype(int), last)
     expected = np.add.reduceat(p, starts) * checked.n
     share = np.clip(expected / checked.n, 0, 1)
-    chance = chance_range(checked.n, share, each_error(len(starts)))
+    chance = binomial_range(checked.n, share, each_error(len(starts)))
     return Rootogram(
         starts=starts,
         observed=np.add.reduceat(np.bincount(counts, minlength=last + 1), starts),
@@ -339,10 +376,10 @@ def rootogram_of(checked: CountRows) -> Rootogram | None:
 class CoverageCurve(Record):
     """How often each statement held, (K,) each."""
 
-    levels: FloatArray  #: How often it should.
-    observed: FloatArray  #: The share of rows,
-    low: FloatArray  #: and its interval; all intervals hold together.
-    high: FloatArray
+    levels: FloatArray  #: The probability of the statement.
+    observed: FloatArray  #: The share of rows in which it held.
+    low: FloatArray  #: The lower end of that share's interval; all intervals hold together.
+    high: FloatArray  #: The upper end.
 
 
 def coverage_curve(checked: StatementRows, inside: AnyArray) -> CoverageCurve:
@@ -374,8 +411,9 @@ def kaplan_meier(checked: CensoredRows, rows: IntArray) -> KaplanMeier:
     hazard = checked.hazard[rows]
     entry = checked.hazard_at_entry[rows]
     times, events = np.unique(hazard[checked.event[rows]], return_counts=True)
-    gone = np.searchsorted(np.sort(hazard), times, side="left")
-    at_risk = np.searchsorted(np.sort(entry), times, side="left") - gone
+    entered = np.searchsorted(np.sort(entry), times, side="left")
+    left = np.searchsorted(np.sort(hazard), times, side="left")
+    at_risk = entered - left
     survival = np.cumprod(1.0 - events / np.maximum(at_risk, events))
     return KaplanMeier(hazard=times, survival=survival, at_risk=at_risk)
 
@@ -384,12 +422,14 @@ def kaplan_meier(checked: CensoredRows, rows: IntArray) -> KaplanMeier:
 class SurvivalCurve(Record):
     """The estimate of Kaplan and Meier beside exp(−Λ), the model's, (k,) each."""
 
-    hazard: FloatArray
-    survival: FloatArray
-    at_risk: IntArray
-    expected: FloatArray
-    low: FloatArray  #: The band of Hall and Wellner around what is expected: it holds the
-    high: FloatArray  #: whole estimate with probability 0.95 if the model is right.
+    hazard: FloatArray  #: Λ at each event.
+    survival: FloatArray  #: The estimate of Kaplan and Meier after it.
+    at_risk: IntArray  #: Rows that were observed up to it.
+    expected: FloatArray  #: exp(−Λ).
+    #: The band of Hall and Wellner, from `low` to `high` around what is expected, holds the
+    #: whole estimate with probability 0.95 if the model is right.
+    low: FloatArray
+    high: FloatArray
 
     @property
     def outside(self) -> AnyArray:
@@ -420,6 +460,7 @@ def survival_curve(checked: CensoredRows, rows: IntArray) -> SurvivalCurve | Non
         return None
     n = len(rows)
     expected = np.exp(-hazard)
+    # n times the variance of an estimate of Λ (Nelson and Aalen), by the model's hazard.
     variance = n * np.cumsum(np.diff(hazard, prepend=0.0) / np.maximum(at_risk, 1))
     half = BRIDGE_BOUND * (1.0 + variance) / np.sqrt(n) * expected
     low = np.clip(expected - half, 0.0, 1.0)
@@ -456,7 +497,10 @@ class Profile(Record):
 
 @dataclass(frozen=True, eq=False)
 class ResidualProfile(Profile):
-    """A lower end, the centre and an upper end of residuals by bin: K = 3."""
+    """Residuals by bin, K = 3: a lower point, the centre and an upper point.
+
+    The points are the 10%, 50% and 90% quantiles, or mean − sd, mean and mean + sd.
+    """
 
     spread: FloatArray  #: Over what the model expects, (B,).
     spread_side: IntArray  #: As `side`, (B,).
@@ -470,18 +514,21 @@ class ResidualProfile(Profile):
 class _Deviations(NamedTuple):
     """How far centre and spread of residuals are off by bin, (B,) each."""
 
-    spread: FloatArray
-    centre_side: IntArray
-    spread_side: IntArray
-    centre_error: FloatArray  #: Standard errors.
-    spread_error: FloatArray
+    spread: FloatArray  #: Over what the model expects.
+    centre_side: IntArray  #: 1 where the centre is above 0 beyond chance, −1 below.
+    spread_side: IntArray  #: 1 where the spread is above 1 beyond chance, −1 below.
+    centre_error: FloatArray  #: The standard error of the centre.
+    spread_error: FloatArray  #: The standard error of the spread.
 
 
 def quantile_profile(z: FloatArray, bins: Sequence[IntArray]) -> ResidualProfile:
-    """Return 10%, 50% and 90% quantiles of normal residuals (n,) by bin."""
+    """Return 10%, 50% and 90% quantiles of normal residuals (n,) by bin.
+
+    `bins` are the positions of the rows of each of B bins, here and below.
+    """
     parts = [z[rows] for rows in bins]
     n = np.array([len(part) for part in parts])
-    error = each_error(2 * len(parts))
+    error = each_error(2 * len(parts))  # of centre and spread of each bin
     quantiles = np.array([np.quantile(part, PROFILE_LEVELS) for part in parts])
     intervals = np.array(
         [[quantile_interval(part, p, 0.05) for p in PROFILE_LEVELS] for part in parts]
@@ -508,13 +555,17 @@ def quantile_profile(z: FloatArray, bins: Sequence[IntArray]) -> ResidualProfile
 def _spread_side(
     outside: FloatArray, n: IntArray, spread: FloatArray, error: float
 ) -> IntArray:
-    """Return whether too many rows lie outside the model's 80% around the median.
+    """Return 1 where too many rows lie far from the median, −1 where too few do, (B,).
 
-    By the shares `outside` of n rows in each bin; 0 where the width of the middle 80% of
-    the data, over the model's, says otherwise.
+    Far is outside of an interval around the median of the bin that is as wide as the
+    model's middle 80%. `outside` is the share of such rows among n in each bin. The result
+    is 0 where `spread`, the width of the middle 80% of the data over the model's, is off in
+    the other direction.
     """
-    chance = chance_range(n, 0.2, error)
-    side = side_of(outside, outside, np.clip(outside, chance.low / n, chance.high / n))
+    chance = binomial_range(n, OUTSIDE_80, error)
+    # A share within the range of chance is compared with itself, which gives 0.
+    nearest = np.clip(outside, chance.low / n, chance.high / n)
+    side = side_of(outside, outside, nearest)
     side[(side == 1) != (spread > 1)] = 0
     return side
 
@@ -526,22 +577,25 @@ def moment_profile(z: FloatArray, bins: Sequence[IntArray]) -> ResidualProfile:
     mean = np.array([part.mean() for part in parts])
     sd = np.array([part.std(ddof=min(len(part) - 1, 1)) for part in parts])
     values = np.column_stack([mean - sd, mean, mean + sd])
-    half = (sd / np.sqrt(n))[:, None]
-    reach = -ndtri(each_error(2 * len(parts)) / 2) / np.sqrt(n)
-    # Half the interval of a standard deviation whatever the tails are, by the delta method.
+    mean_error = (sd / np.sqrt(n))[:, None]
+    # Standard errors to either side of intervals that hold together, over √n.
+    reach_over_root = -ndtri(each_error(2 * len(parts)) / 2) / np.sqrt(n)
+    mean_half = reach_over_root * sd
+    # Half the interval of a standard deviation, whatever the tails are: by the delta
+    # method, its standard error is sd(squares)/(2·sd·√n).
     square_sd = np.array([np.std((part - part.mean()) ** 2) for part in parts])
-    sd_half = 0.5 * reach * square_sd / np.maximum(sd, TINY)
+    sd_half = 0.5 * reach_over_root * square_sd / np.maximum(sd, TINY)
     deviations = _Deviations(
         spread=sd,
-        centre_side=side_of(mean - reach * sd, mean + reach * sd, 0.0),
+        centre_side=side_of(mean - mean_half, mean + mean_half, 0.0),
         spread_side=side_of(sd - sd_half, sd + sd_half, 1.0),
         centre_error=sd / np.sqrt(n),
-        spread_error=sd_half / reach / np.sqrt(n),
+        spread_error=sd_half / reach_over_root / np.sqrt(n),
     )
     return _residual_profile(
         estimate=values,
-        low=values - REACH_95 * half,
-        high=values + REACH_95 * half,
+        low=values - REACH_95 * mean_error,
+        high=values + REACH_95 * mean_error,
         expected=(-1.0, 0.0, 1.0),
         deviations=deviations,
     )
@@ -555,7 +609,11 @@ def _residual_profile(
     expected: tuple[float, ...],
     deviations: _Deviations,
 ) -> ResidualProfile:
-    # How far the bins that are off are, in standard errors: of centre, and of spread.
+    """Put a profile together, and find the bin whose centre or spread is furthest off.
+
+    `estimate`, `low` and `high` are (B, 3). Distances are in standard errors, and 0 in bins
+    that are not off beyond chance.
+    """
     centre = np.abs(estimate[:, 1]) / np.maximum(deviations.centre_error, TINY)
     spread = np.abs(deviations.spread - 1) / np.maximum(deviations.spread_error, TINY)
     distance = np.array(
@@ -564,7 +622,7 @@ def _residual_profile(
             spread * (deviations.spread_side != 0),
         ]
     )
-    which, furthest = np.unravel_index(np.argmax(distance), distance.shape)
+    is_spread, furthest = np.unravel_index(np.argmax(distance), distance.shape)
     side = np.zeros(estimate.shape, dtype=int)
     side[:, 1] = deviations.centre_side
     return ResidualProfile(
@@ -576,7 +634,7 @@ def _residual_profile(
         furthest=int(furthest) if distance.any() else None,
         spread=deviations.spread,
         spread_side=deviations.spread_side,
-        furthest_is_spread=bool(which),
+        furthest_is_spread=bool(is_spread),
     )
 
 
@@ -598,18 +656,20 @@ def share_profile(
 ) -> ShareProfile:
     """Return by bin how often each of K things happened, (n,) booleans each.
 
-    `as_difference`, the estimates are shares less mean probabilities: where probabilities
-    differ from row to row, and no single line shows what is expected.
+    `probability` has the predicted probabilities of each, (n,). With `as_difference`, the
+    estimates are shares less mean probabilities, for probabilities that differ from row to
+    row, of which no single line shows what is expected.
     """
     n = np.array([len(rows) for rows in bins])[:, None]
     hits = np.array([[some[rows].sum() for some in happened] for rows in bins])
     predicted = np.array([[p[rows].mean() for p in probability] for rows in bins])
-    base = predicted * as_difference
+    base = predicted if as_difference else np.zeros(predicted.shape)
     low, high = share_interval(hits, n, 0.05)
     together = shares_together(hits, n)
     side = side_of(together.low, together.high, predicted)
     share = together.share
-    error = np.sqrt(np.maximum(predicted * (1 - predicted), 1e-4) / n)
+    variance = np.maximum(predicted * (1 - predicted), LEAST_SHARE_VARIANCE)
+    error = np.sqrt(variance / n)
     distance = np.where(side != 0, np.abs(share - predicted) / error, 0.0)
     furthest, statement = np.unravel_index(np.argmax(distance), distance.shape)
     return ShareProfile(
@@ -640,8 +700,9 @@ def event_profile(checked: CensoredRows, bins: Sequence[IntArray]) -> Profile:
     single = ratios(REACH_95)
     together = ratios(-float(ndtri(each_error(len(bins)) / 2.0)))
     side = side_of(together[:, 1:2], together[:, 2:], 1.0)
-    events = np.array([expected[rows].sum() for rows in bins])
-    distance = events**0.5 * np.abs(single[:, 0] - 1.0)
+    # The ratio of a Poisson number to its mean has the standard error 1/√mean.
+    means = np.array([expected[rows].sum() for rows in bins])
+    distance = means**0.5 * np.abs(single[:, 0] - 1.0)
     furthest = int(np.argmax(np.where(side[:, 0] != 0, distance, -1.0)))
     return Profile(
         estimate=single[:, :1],
@@ -660,9 +721,9 @@ def event_profile(checked: CensoredRows, bins: Sequence[IntArray]) -> Profile:
 class MapCells(Record):
     """Cells of two columns that have rows, (C,) each."""
 
-    first: IntArray  #: The bin of the first column,
-    second: IntArray  #: and of the second.
-    rows: IntArray
+    first: IntArray  #: The bin of the first column.
+    second: IntArray  #: The bin of the second column.
+    rows: IntArray  #: How many rows each cell has.
     estimate: FloatArray  #: The mean, or the logarithm of the standard deviation.
     distance: FloatArray  #: From 0, in standard errors; 0 in cells of few rows.
 
@@ -676,7 +737,10 @@ class MapCells(Record):
 
     @property
     def differ(self) -> bool:
-        """Whether the largest distance is more than that of as many normal numbers."""
+        """Whether the largest distance is more than chance explains.
+
+        The largest of m absolute normal numbers is about √(2 log 2m).
+        """
         bound = (2 * np.log(2 * len(self.rows))) ** 0.5
         return bool(self.distance[self.furthest] >= bound)
 
@@ -687,19 +751,20 @@ def map_cells(
     """Return means of values (n,), or logarithms of their sd, by cell.
 
     `first` and `second` are bins of two columns, (n,), −1 for rows that are left out. None
-    where no cell has rows enough.
+    where no cell has rows enough: one for a mean, two for a standard deviation.
     """
     width = int(second.max(initial=-1)) + 1
     cell = np.where((first < 0) | (second < 0), -1, first * width + second)
     cells, rows = np.unique(cell[cell >= 0], return_counts=True)
-    enough = rows > of_spread
+    enough = rows >= (2 if of_spread else 1)
     cells = cells[enough]
     rows = rows[enough]
     if not len(cells):
         return None
     parts = [values[cell == one] for one in cells]
     if of_spread:
-        estimate = np.array([np.log(max(part.std(ddof=1), 1e-3)) for part in parts])
+        estimate = np.array([np.log(max(part.std(ddof=1), LEAST_SD)) for part in parts])
+        # Standard errors times √rows, from all values: here of log sd, by the delta method.
         error = np.std((values - values.mean()) ** 2) / (2 * values.var())
     else:
         estimate = np.array([part.mean() for part in parts])

@@ -1,4 +1,8 @@
-"""The numbers of some rows: each is a plain computation on just these rows."""
+"""The numbers of some rows: each is a plain computation on just these rows.
+
+`rows` are positions (m,) among the rows of the check, and `values` (m,) what is averaged or
+counted there.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,9 @@ from condgof.result import share_interval
 if TYPE_CHECKING:
     from condgof.check.kinds import CheckedRows
 
-#: Half the width of the central 50% interval of N(0, 1), and of the 90% interval.
+#: Half the width of the central 50% interval of N(0, 1), Φ⁻¹(0.75).
 HALF_WIDTH_50 = 0.6744897501960817
+#: Half the width of the central 90% interval of N(0, 1), Φ⁻¹(0.95).
 HALF_WIDTH_90 = 1.6448536269514722
 #: The central intervals whose coverage is reported, by label.
 CENTRAL = {"50%": HALF_WIDTH_50, "90%": HALF_WIDTH_90}
@@ -33,114 +38,147 @@ class OuterInterval(NamedTuple):
     outside: float  #: The probability outside.
 
 
-OUTSIDE_99 = OuterInterval("99%", 2.5758293035489004, 0.01)
-OUTSIDE_999 = OuterInterval("99.9%", 3.2905267314919255, 0.001)
+#: The interval of subgroups, Φ⁻¹(0.995): most have too few rows for one further out.
+OUTSIDE_99 = OuterInterval("99%", half_width=2.5758293035489004, outside=0.01)
+#: The interval of all rows, Φ⁻¹(0.9995).
+OUTSIDE_999 = OuterInterval("99.9%", half_width=3.2905267314919255, outside=0.001)
 #: A row is an outlier if one as far out, among all rows, has less than this probability.
 OUTLIER_PROBABILITY = 1e-3
-#: The most outliers that are named.
-MOST_NAMED = 5
+#: The most outliers whose row numbers are listed; a sentence with more is not read.
+MOST_LISTED_OUTLIERS = 5
 #: Standard errors to either side of the intervals of all rows, Φ⁻¹(1 − 0.05/12): the six of
 #: median, middle half, both coverages, skew and tails hold together 95% of the time.
 REACH = 2.638257273476751
-#: Tails that heavy distributions have not shown yet move the upper end of a spread out by
-#: at most this factor.
+#: Fewest values with which Bonett's interval of a standard deviation is computed: its
+#: trimmed mean takes √(n − 4).
+FEWEST_FOR_SPREAD = 5
+#: Where the kurtosis is above 3, of the normal distribution, the values that dominate a
+#: standard deviation are rare, and most samples miss some of them. Then the upper end of
+#: its interval is 1 + (kurtosis − 3)/10 times as far away on the log scale: twice as
+#: far at this excess of the kurtosis.
+EXCESS_OF_DOUBLE_REACH = 10.0
+#: The upper end is at most this many times as far away.
 MOST_STRETCHED_TAIL = 2.0
-#: How far, in standard deviations, a shift must be for PITs to tell nothing else.
+#: The largest log ratio of the upper end of a spread to its estimate: exp(300) is finite.
+LARGEST_LOG_RATIO = 300.0
+#: The least number of expected events by which observed events are divided.
+LEAST_EXPECTED_EVENTS = 1e-300
+#: A shift of at least this many standard deviations puts so many PITs near 0 or 1 that the
+#: signals of spread, skew and tails show nothing but the shift.
 FAR_SHIFT = 1.0
+#: The least ratio of which `severity` takes the logarithm.
+LEAST_RATIO = 1e-12
 
 
 class Estimate(NamedTuple):
     """A number, and its interval."""
 
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float]  #: The lower and the upper end.
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads numbers off rows.
-
-    Intervals reach `reach` standard errors to either side: of a subgroup as many as the
-    whole search needs, so that they hold for what was found. Rows that depend on each other
-    belong to `units`.
-    """
+    """Computes estimates, with confidence intervals, on some rows of a check."""
 
     checked: CheckedRows
+    #: How many standard errors intervals reach to either side. Of a subgroup it is as many
+    #: as the whole search needs, so that intervals hold for the subgroups that were found.
     reach: float
+    #: The number of the unit that each row of the check belongs to, (n,); rows depend on
+    #: each other within a unit only. None where all rows are independent.
     units: IntArray | None = None
 
     def findings(self, rows: IntArray | None = None) -> tuple[Finding, ...]:
-        """Return the numbers of some rows, or of all: then one outlier moves none."""
+        """Return the findings of some rows (m,), or of all rows.
+
+        Those of all rows are robust: no single outlier moves them.
+        """
         some = np.arange(self.checked.n) if rows is None else rows
         return tuple(self.checked.findings(self, some, overall=rows is None))
 
-    def stretch(self, inside: AnyArray, values: FloatArray) -> float:
-        """Return the reach, longer where the values of rows of one unit go together."""
+    def reach_by_units(self, rows: IntArray, values: FloatArray) -> float:
+        """Return the reach, longer where values (m,) correlate within units.
+
+        It is multiplied by √(Σ_u (Σ_{i∈u} c_i)² / Σ_i c_i²), if that is above 1, with c the
+        centred values and u the units (the design effect of a cluster sample).
+        """
         if self.units is None:
             return self.reach
         centred = values - values.mean()
-        units = self.units[inside]
-        apart = float(np.square(centred).sum())
-        together = float(np.square(np.bincount(units, centred)).sum())
+        units = self.units[rows]
+        squares_of_rows = float(np.square(centred).sum())
+        squares_of_units = float(np.square(np.bincount(units, centred)).sum())
         by_units = student(self.reach, len(np.unique(units)))
-        return by_units * math.sqrt(max(together / (apart or 1.0), 1.0))
+        return by_units * math.sqrt(max(squares_of_units / (squares_of_rows or 1.0), 1.0))
 
-    def mean(self, inside: AnyArray, values: FloatArray, least: float = 0.0) -> Estimate:
-        """Return the mean of values (m,), of sd at least `least`.
+    def mean(self, rows: IntArray, values: FloatArray, least_sd: float = 0.0) -> Estimate:
+        """Return the mean of values (m,), whose sd is taken as at least `least_sd`.
 
-        Its interval is Student's, but never wider than a normal one of sd max(sd, 1): the
+        The interval is Student's, but never wider than a normal one of sd max(sd, 1): the
         values have sd 1 under the model, and a few rows estimate a smaller one badly. Where
         rows belong to units, it is as wide as these ask for.
         """
         n = len(values)
         estimate = float(values.mean())
-        sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least)
+        sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least_sd)
         half = self.reach * max(sd, 1.0)
         if sd > 0 and self.units is None:
             half = min(half, student(self.reach, n) * sd)
         elif self.units is not None:
-            half = self.stretch(inside, values) * (sd or 1.0)
+            half = self.reach_by_units(rows, values) * (sd or 1.0)
         half /= math.sqrt(n)
         return Estimate(estimate, (estimate - half, estimate + half))
 
-    def spread(self, inside: AnyArray, values: FloatArray) -> Estimate:
-        """Return the standard deviation and Bonett's interval, which allows heavy tails."""
+    def spread(self, rows: IntArray, values: FloatArray) -> Estimate:
+        """Return the standard deviation of values (m,), with Bonett's interval.
+
+        It is an interval of log sd, whose standard error comes from the kurtosis of the
+        values around their trimmed mean, so that it holds for heavy tails as well (Bonett,
+        2006, Computational Statistics & Data Analysis 50).
+        """
         n = len(values)
         estimate = float(values.std(ddof=1)) if n > 1 else math.nan
-        if n < 5 or not estimate > 0:
+        if n < FEWEST_FOR_SPREAD or not estimate > 0:
             return Estimate(estimate, (0.0, math.inf))
+        # The share 1/(2√(n − 4)) of the values is trimmed at either end.
         cut = min(int(n / (2.0 * math.sqrt(n - 4))), (n - 1) // 2)
         trimmed_mean = float(np.sort(values)[cut : n - cut].mean())
         squares = np.square(values - trimmed_mean)
         kurtosis = n * float(np.square(squares).sum()) / float(squares.sum()) ** 2
         error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
-        stretch = self.stretch(inside, np.square(values - values.mean()))
-        half = max(stretch, student(self.reach, n)) * error if error > 0 else 0.0
-        # Where tails are heavy, what is far out has mostly not come: the upper end is
-        # further away.
-        tail = min(1.0 + max(kurtosis - 3.0, 0.0) / 10.0, MOST_STRETCHED_TAIL)
-        # Bonett's small-sample factor; the exponent keeps a huge interval finite.
+        reach = self.reach_by_units(rows, np.square(values - values.mean()))
+        half = max(reach, student(self.reach, n)) * error if error > 0 else 0.0
+        excess = max(kurtosis - 3.0, 0.0)
+        tail = min(1.0 + excess / EXCESS_OF_DOUBLE_REACH, MOST_STRETCHED_TAIL)
+        # Bonett's small-sample factor n/(n − reach), of the variance; it is at most 2.
         factor = n / max(n - self.reach, 1.0) if n > 2 * self.reach else 2.0
         low = estimate * math.sqrt(factor) * math.exp(-half)
-        high = estimate * math.sqrt(factor) * math.exp(min(half * tail, 300.0))
+        high = estimate * math.sqrt(factor) * math.exp(min(half * tail, LARGEST_LOG_RATIO))
         return Estimate(estimate, (min(low, estimate), high))
 
     def share(
-        self, inside: AnyArray, happened: AnyArray, expected: AnyArray | float = 0.0
+        self, rows: IntArray, happened: AnyArray, expected: AnyArray | float = 0.0
     ) -> Estimate:
-        """Return how often something happened, with the interval of Clopper and Pearson."""
+        """Return how often something happened, with the interval of Clopper and Pearson.
+
+        `happened` are booleans (m,), `expected` their probabilities (m,), or one number.
+        Where probabilities differ from row to row, they explain a part of the variance of
+        `happened`, and the interval is shorter by the root of the part that is left.
+        """
         n = len(happened)
         count = int(np.count_nonzero(happened))
         p = np.broadcast_to(np.asarray(expected, dtype=np.float64), n)
-        rest = happened - expected
+        residuals = happened - expected
         shorter = 1.0
         if np.ndim(expected):
-            # Where probabilities tell rows apart, the interval is shorter, by as much as
-            # residuals vary less than what happened does; as if one more event had come.
-            residual = float(np.square(rest).sum())
-            variation = 1.0 + max(residual, float((p * (1.0 - p)).sum()))
-            shorter = math.sqrt(min(variation * n / max(count * (n - count), 1), 1.0))
-        tail = float(ndtr(-shorter * self.stretch(inside, rest)))
+            # One is added as if one more event had happened, so that the interval does not
+            # vanish where probabilities are near 0 and 1.
+            observed_squares = float(np.square(residuals).sum())
+            predicted_squares = float((p * (1.0 - p)).sum())
+            left = 1.0 + max(observed_squares, predicted_squares)
+            shorter = math.sqrt(min(left * n / max(count * (n - count), 1), 1.0))
+        tail = float(ndtr(-shorter * self.reach_by_units(rows, residuals)))
         low, high = share_interval(count, n, 2.0 * tail)
         return Estimate(count / n, (float(low), float(high)))
 
@@ -153,9 +191,10 @@ class Reader:
         *,
         several: bool = False,
     ) -> Finding:
-        """Return how often something happened, beside its probability.
+        """Return how often something happened, (m,) booleans, beside its probability.
 
-        That is one number for each row, or one for all.
+        The probability `expected` is one number for each row, (m,), or one for all.
+        `several` says whether y has several columns, so that sentences name this one.
         """
         varies = np.ndim(expected) > 0
         share = self.share(rows, happened, expected if varies else 0.0)
@@ -170,18 +209,21 @@ class Reader:
             numbers={"several": several},
         )
 
-    def ratio(self, inside: AnyArray, happened: AnyArray, expected: FloatArray) -> Estimate:
-        """Return the number of events over that expected, as a Poisson number."""
+    def ratio(self, rows: IntArray, happened: AnyArray, expected: FloatArray) -> Estimate:
+        """Return the number of events, (m,) booleans, over that expected, Σ of (m,).
+
+        The interval is the exact one of a Poisson number.
+        """
         count = int(happened.sum())
-        mean = max(float(expected.sum()), 1e-300)
-        tail = float(ndtr(-self.stretch(inside, happened - expected)))
+        mean = max(float(expected.sum()), LEAST_EXPECTED_EVENTS)
+        tail = float(ndtr(-self.reach_by_units(rows, happened - expected)))
         low = float(gammaincinv(count, tail)) / mean if count else 0.0
         high = float(gammaincinv(count + 1, 1.0 - tail)) / mean
         return Estimate(count / mean, (low, high))
 
 
 def student(reach: float, n: int) -> float:
-    """Return the standard errors, from n values, that reach as far by Student's law."""
+    """Return the quantile of Student's t, n − 1 degrees of freedom, at level Φ(reach)."""
     return -float(stdtrit(n - 1, ndtr(-reach))) if n > 1 else math.inf
 
 
@@ -192,18 +234,18 @@ class Residual(NamedTuple):
     z: FloatArray  #: (m,).
     column: str
     several: bool = False  #: Whether y has other columns.
-    draws: int = 0  #: How many draws of each row the law is known by.
+    draws: int = 0  #: How many draws of each row the law is known by; 0 for other laws.
 
 
 def mean_and_spread(
-    reader: Reader, residual: Residual, *, least: float = 0.0
+    reader: Reader, residual: Residual, *, least_sd: float = 0.0
 ) -> Iterator[Finding]:
     """Yield mean and standard deviation of residuals.
 
-    `least` is that of the standard deviation from which the interval of the mean comes.
+    The interval of the mean is for a standard deviation of at least `least_sd`.
     """
     numbers = {"several": residual.several, "draws": residual.draws}
-    mean = reader.mean(residual.rows, residual.z, least)
+    mean = reader.mean(residual.rows, residual.z, least_sd)
     yield Finding(
         kind="shift",
         column=residual.column,
@@ -234,7 +276,7 @@ def median_and_middle_half(reader: Reader, residual: Residual) -> Iterator[Findi
         kind="shift",
         column=residual.column,
         estimate=float(np.median(residual.z)),
-        interval=_quantile_interval(reader, residual, 0.5),
+        interval=residual_quantile_interval(reader, residual, 0.5),
         expected=0.0,
         label=MEDIAN,
         quantity="median",
@@ -257,33 +299,40 @@ def median_and_middle_half(reader: Reader, residual: Residual) -> Iterator[Findi
 
 def _middle_half_width(reader: Reader, residual: Residual) -> Estimate:
     """Return the width of the middle half of residuals over that of N(0, 1)."""
-    low, high = (float(q) for q in np.quantile(residual.z, [0.25, 0.75]))
+    lower_quartile, upper_quartile = (
+        float(q) for q in np.quantile(residual.z, [0.25, 0.75])
+    )
     normal_width = 2.0 * HALF_WIDTH_50
-    first = _quantile_interval(reader, residual, 0.25)
-    last = _quantile_interval(reader, residual, 0.75)
-    below = (first[1] - first[0]) / 2.0
-    above = (last[1] - last[0]) / 2.0
-    # Sample quartiles have the correlation 1/3.
-    variance = below**2 + above**2 - below * above * 2.0 / 3.0
+    lower_ends = residual_quantile_interval(reader, residual, 0.25)
+    upper_ends = residual_quantile_interval(reader, residual, 0.75)
+    # Half the widths of the quartiles' intervals stand for multiples of standard errors.
+    lower_half = (lower_ends[1] - lower_ends[0]) / 2.0
+    upper_half = (upper_ends[1] - upper_ends[0]) / 2.0
+    # Sample quartiles have the correlation 1/3, whatever the law.
+    variance = lower_half**2 + upper_half**2 - lower_half * upper_half * 2.0 / 3.0
     half = math.sqrt(variance) / normal_width
-    spread = (high - low) / normal_width
+    spread = (upper_quartile - lower_quartile) / normal_width
     return Estimate(spread, (max(spread - half, 0.0), spread + half))
 
 
-def _quantile_interval(
+def residual_quantile_interval(
     reader: Reader, residual: Residual, level: float
 ) -> tuple[float, float]:
-    """Return the order statistics between which a quantile lies, whatever the law of z."""
+    """Return the order statistics between which a quantile lies, whatever the law of z.
+
+    How many values lie below the true quantile is binomial, and `half` is the reach of its
+    normal approximation.
+    """
     z = residual.z
     n = len(z)
-    at = float(np.quantile(z, level))
-    below = np.asarray(z <= at, dtype=np.float64)
-    stretch = reader.stretch(residual.rows, below)
-    half = min(stretch * math.sqrt(n * level * (1.0 - level)), float(n))
+    quantile = float(np.quantile(z, level))
+    below = np.asarray(z <= quantile, dtype=np.float64)
+    reach = reader.reach_by_units(residual.rows, below)
+    half = min(reach * math.sqrt(n * level * (1.0 - level)), float(n))
     first = max(math.floor(n * level - half) - 1, 0)
     last = min(math.ceil(n * level + half), n - 1)
     ordered = np.partition(z, [first, last])
-    return min(float(ordered[first]), at), max(float(ordered[last]), at)
+    return min(float(ordered[first]), quantile), max(float(ordered[last]), quantile)
 
 
 def interval_shares(
@@ -292,11 +341,15 @@ def interval_shares(
     outer: OuterInterval,
     resolves: Callable[[float], bool],
 ) -> Iterator[Finding]:
-    """Yield how many rows lie inside central intervals, and beyond them.
+    """Yield which shares of rows lie inside central intervals, and outside of `outer`.
 
-    As far as the law `resolves` such tails: a few draws do not.
+    `resolves` says whether the law can tell a tail of some probability: a law that is known
+    by a few draws cannot, and then the shares that need this tail are left out.
     """
-    rows, z, column, several, _ = residual
+    rows = residual.rows
+    z = residual.z
+    column = residual.column
+    several = residual.several
     for label, half_width in CENTRAL.items():
         level = float(label[:-1]) / 100
         if resolves(0.5 - 0.5 * level):
@@ -326,6 +379,8 @@ def _skew(reader: Reader, residual: Residual) -> Finding:
     below = z < -HALF_WIDTH_90
     skew, (low, high) = reader.mean(residual.rows, above * 1.0 - below * 1.0)
     if not (above.any() or below.any()):
+        # The standard error is then 0. The share of either tail is instead at most about
+        # reach²/n, as by Wilson's interval of a share of 0.
         low = -(reader.reach**2) / len(z)
         high = reader.reach**2 / len(z)
     return Finding(
@@ -344,13 +399,17 @@ def _skew(reader: Reader, residual: Residual) -> Finding:
 
 
 def outliers(reader: Reader, residual: Residual) -> Iterator[Finding]:
-    """Yield the number of outliers: rows further out than any of all rows should be."""
+    """Yield the number of outliers: rows further out than any of all rows should be.
+
+    Nothing is yielded where there are none.
+    """
     z = residual.z
+    # By Bonferroni, one of n rows is beyond this bound with probability 0.001 at most.
     bound = -float(ndtri(0.5 * OUTLIER_PROBABILITY / len(z)))
     far = np.flatnonzero(np.abs(z) > bound)
     if not len(far):
         return
-    worst = far[np.argsort(-np.abs(z[far]), kind="stable")[:MOST_NAMED]]
+    worst = far[np.argsort(-np.abs(z[far]), kind="stable")[:MOST_LISTED_OUTLIERS]]
     count = float(len(far))
     yield Finding(
         kind="wild",
@@ -368,7 +427,9 @@ def outliers(reader: Reader, residual: Residual) -> Iterator[Finding]:
     )
 
 
-#: What may lead where a signal is strongest, in the order of preference.
+#: By the kind of the strongest signal of a subgroup, the kinds of findings that may lead
+#: its description, in the order of preference. Signals of other kinds have one finding
+#: each, which leads.
 LEADERS = {
     "spread": ("spread", "coverage", "tails"),
     "tails": ("tails", "coverage", "spread", "skew"),
@@ -378,7 +439,10 @@ LEADERS = {
 
 
 def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Finding, ...]:
-    """Put the finding first that says what the signal saw; then the most telling ones."""
+    """Put the finding first that shows what the signal does; then the furthest off.
+
+    `signal` is the one whose sum over the rows is the largest, and `sign` has its sign.
+    """
     ranked = sorted(findings, key=lambda one: -distance(one))
     lead = _lead(findings, ranked, signal, sign)
     return (lead, *(one for one in ranked if one is not lead))
@@ -387,14 +451,44 @@ def led(findings: tuple[Finding, ...], signal: Signal, sign: float) -> tuple[Fin
 def _lead(
     findings: tuple[Finding, ...], ranked: list[Finding], signal: Signal, sign: float
 ) -> Finding:
+    """Return the finding that leads; `ranked` are all of them, the furthest off first."""
     if signal.kind not in LEADERS:
         same = (one for one in findings if one.about == signal and one.telling)
         return next(same, ranked[0])
     of_column = [one for one in ranked if one.column == signal.column] or ranked
-    shift = next((one for one in of_column if one.kind == "shift"), None)
-    spread = next((one for one in of_column if one.kind == "spread"), None)
-    coverage = [one for one in of_column if one.kind == "coverage"]
-    kind = signal.kind
+    shift = _first_of_kind(of_column, "shift")
+    spread = _first_of_kind(of_column, "spread")
+    kind = _leading_kind(of_column, signal.kind)
+    candidates: list[Finding] = []
+    for leader in LEADERS[kind]:
+        candidates += [one for one in of_column if one.kind == leader and one.telling]
+    agreeing = []
+    if kind == signal.kind:
+        agreeing = [one for one in candidates if _agrees(one, signal, sign)]
+    if kind == "tails" and sign < 0:
+        # Too few rows lie in the middle and far out, as where a mode is missing: the
+        # finding that is furthest off describes it best.
+        agreeing.sort(key=distance, reverse=True)
+    is_of_width = signal.kind in ("spread", "tails")
+    if sign > 0 and is_of_width and shift and spread and shift.telling:
+        # The data lie far out because they are shifted, and spread no more than predicted.
+        agreeing = [shift] if spread.estimate < spread.expected else agreeing
+    return (agreeing or candidates or of_column)[0]
+
+
+def _first_of_kind(findings: list[Finding], kind: str) -> Finding | None:
+    return next((one for one in findings if one.kind == kind), None)
+
+
+def _leading_kind(findings: list[Finding], signal_kind: str) -> str:
+    """Return which kind of misfit the findings of a column show.
+
+    It is that of the signal, a key of `LEADERS`, unless findings explain it more simply.
+    """
+    kind = signal_kind
+    shift = _first_of_kind(findings, "shift")
+    spread = _first_of_kind(findings, "spread")
+    coverage = [one for one in findings if one.kind == "coverage"]
     if kind == "tails" and spread and spread.telling and coverage:
         # The data are wider, or narrower, in the middle as well as far out: no matter of
         # tails.
@@ -402,55 +496,43 @@ def _lead(
         if all((one.estimate < one.expected) == wider for one in coverage):
             kind = "spread"
     if shift and spread and shift.telling and abs(shift.estimate) >= FAR_SHIFT:
-        # The data lie so far off that PITs are 0 or 1, and signals tell nothing else.
+        # PITs are near 0 or 1, and signals of other kinds show the shift, too.
         kind = "shift" if distance(shift) > distance(spread) else kind
-    fitting = [
-        one
-        for leader in LEADERS[kind]
-        for one in of_column
-        if one.kind == leader and one.telling
-    ]
-    agreeing = []
-    if kind == signal.kind:
-        agreeing = [one for one in fitting if _agrees(one, signal, sign)]
-    if kind == "tails" and sign < 0:
-        # Too few rows in the middle and far out, as of a mode that is missing: whichever
-        # says more.
-        agreeing.sort(key=distance, reverse=True)
-    spreads = signal.kind in ("spread", "tails")
-    if sign > 0 and spreads and shift and spread and shift.telling:
-        # The data lie far out because they are shifted, and spread no more than predicted.
-        agreeing = [shift] if spread.estimate < spread.expected else agreeing
-    return (agreeing or fitting or of_column)[0]
+    return kind
 
 
 def _agrees(finding: Finding, signal: Signal, sign: float) -> bool:
-    """Whether a finding points the way that the signal does."""
+    """Whether a finding is off in the direction that the signal is."""
     if finding.kind == "shift" and signal.kind == "skew":
         return True  # data that are shifted and narrow are skewed to the other side
-    same = finding.kind == signal.kind
-    if same or {finding.kind, signal.kind} <= {"shift", "skew"}:
+    same_kind = finding.kind == signal.kind
+    if same_kind or {finding.kind, signal.kind} <= {"shift", "skew"}:
         return (finding.estimate > finding.expected) == (sign > 0)
     if signal.kind in ("spread", "tails") and finding.kind == "coverage":
-        # Heavy tails come with too many rows in the middle.
-        middle = signal.kind == "tails" and finding.label == "50%"
-        return (finding.estimate < finding.expected) == ((sign > 0) != middle)
+        # Wide data have too few rows in an interval. Heavy tails also have too few in the
+        # 90% interval, and too many in the 50% interval.
+        is_middle = signal.kind == "tails" and finding.label == "50%"
+        too_few_expected = (sign > 0) != is_middle
+        return (finding.estimate < finding.expected) == too_few_expected
     return True
 
 
 def distance(finding: Finding) -> float:
-    """Return how far a finding is from the prediction, in half-widths of its interval."""
+    """Return how far a finding is from the prediction, in half-widths of its interval.
+
+    The half is that between the estimate and the end on the side of the prediction.
+    """
     low, high = finding.interval
-    away = finding.estimate - finding.expected
-    half = finding.estimate - low if away > 0 else high - finding.estimate
+    deviation = finding.estimate - finding.expected
+    half = finding.estimate - low if deviation > 0 else high - finding.estimate
     if half > 0:
-        return abs(away) / half
-    return math.inf if away else 0.0
+        return abs(deviation) / half
+    return math.inf if deviation else 0.0
 
 
 def severity(finding: Finding) -> float:
     """Return how bad it is: in standard deviations, in a log ratio, or in probability."""
     quantity = QUANTITIES.get(finding.kind)
     if quantity is not None and quantity.is_ratio:
-        return abs(math.log(max(finding.estimate, 1e-12)))
+        return abs(math.log(max(finding.estimate, LEAST_RATIO)))
     return abs(finding.estimate - finding.expected)

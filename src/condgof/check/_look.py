@@ -16,26 +16,33 @@ from condgof.laws import Law, ModelLike
 from condgof.sample import Seed
 from condgof.stein import PreparedRows, RowsInMemory
 
-#: Of a stream this many rows are compared; the verdict is of all.
+#: Rows of a stream, drawn at random, from which all but the verdict is computed: they are
+#: held in memory, and the verdict, which is computed by passes over the data, is of all.
 STREAMED_ROWS = 20_000
-#: The use of random numbers in a check for these rows; see `condgof.check._scan`.
+#: The stream of random numbers (`Seed.stream`) that draws these rows. Each use of random
+#: numbers in a check has a number of its own: 20 to 24 are in `condgof.check._scan`, and
+#: 25 is in `condgof.check.kinds._bands`.
 STREAMED_ROWS_STREAM = 26
-#: Rows that tell that a prediction is no function of one column, before all are compared.
-FEW_ROWS = 64
+#: Rows on which `is_monotone` is tried first. Most predictions are no function of a single
+#: column, and these rows show it without sorting the whole sample.
+SCREENING_ROWS = 64
 
 
-class RowsOfCheck(NamedTuple):
-    """The rows of a check, with their law, and as a test has them."""
+class SelectedRows(NamedTuple):
+    """The m rows that a check describes, in the three forms that it needs."""
 
-    checked: CheckedRows
-    law: Law
-    rows: RowsInMemory
+    checked: CheckedRows  #: x, y, predictions and residuals, for numbers and pictures.
+    law: Law  #: The predictive distribution of each of these rows.
+    rows: RowsInMemory  #: The same rows as a test statistic takes them.
 
 
-def look(
+def select_rows(
     law_or_model: ModelLike, prepared: PreparedRows, seed: Seed, engine: Engine
-) -> RowsOfCheck:
-    """Take the rows of a check: all that are in memory, of a stream some at random."""
+) -> SelectedRows:
+    """Take the rows of a check: all that are in memory, of a stream some at random.
+
+    `law_or_model` is the law of all rows where they are in memory, else the model.
+    """
     if isinstance(prepared, RowsInMemory):
         assert isinstance(law_or_model, Law)
         law = law_or_model
@@ -45,12 +52,17 @@ def look(
     else:
         numbers = some_rows(prepared.n, STREAMED_ROWS, seed, STREAMED_ROWS_STREAM)
         law, rows = prepared.take(numbers, engine)
-    checked = compare(law, rows, numbers=numbers, whole=prepared.n)
-    return RowsOfCheck(checked=checked.with_bands(law, seed), law=law, rows=rows)
+    checked = compare_rows(law, rows, numbers=numbers, whole=prepared.n)
+    return SelectedRows(checked=checked.with_bands(law, seed), law=law, rows=rows)
 
 
-def compare(law: Law, rows: RowsInMemory, *, numbers: IntArray, whole: int) -> CheckedRows:
-    """Compare rows with their law, and find the columns that subgroups can name."""
+def compare_rows(
+    law: Law, rows: RowsInMemory, *, numbers: IntArray, whole: int
+) -> CheckedRows:
+    """Compare m rows with their law, and find the columns that subgroups can name.
+
+    `numbers` (m,) are the numbers of the rows in the data, which has `whole` rows.
+    """
     sample = rows.sample
     table = RowTable(
         rows=numbers,
@@ -67,16 +79,21 @@ def compare(law: Law, rows: RowsInMemory, *, numbers: IntArray, whole: int) -> C
         checked.query_predictions(axis) if axis.predicted else axis
         for axis in axes_of(sample.x_columns, sample.x, predictions, sample.y_columns)
     )
-    return replace(checked, table=replace(table, axes=_without_told(axes)))
+    return replace(checked, table=replace(table, axes=_without_redundant(axes)))
 
 
-def _without_told(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Leave out predictions that a single column tells: its subgroups say it better."""
+def _without_redundant(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Leave out predictions that are a monotone function of a single column of x.
+
+    An interval of that column selects the same rows, in the user's own words.
+    """
     columns = [axis.values for axis in axes if not axis.predicted and axis.levels is None]
     kept = []
     for axis in axes:
-        is_number = axis.predicted and axis.levels is None
-        if is_number and any(is_monotone(axis.values, values) for values in columns):
+        is_predicted_number = axis.predicted and axis.levels is None
+        if is_predicted_number and any(
+            is_monotone(axis.values, values) for values in columns
+        ):
             continue
         kept.append(axis)
     return tuple(kept)
@@ -84,11 +101,15 @@ def _without_told(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 def is_monotone(a: FloatArray, b: FloatArray) -> bool:
     """Whether a (n,) is an increasing or decreasing function of b (n,)."""
-    few = np.linspace(0, len(a) - 1, min(len(a), FEW_ROWS)).astype(np.int64)
-    for some in (few, np.arange(len(a))):
-        order = np.lexsort((a[some], b[some]))
-        steps = np.diff(a[some][order])
-        ties = np.diff(b[some][order]) == 0
-        if not ((steps >= 0).all() or (steps <= 0).all()) or (steps[ties] != 0).any():
-            return False
-    return True
+    few = np.linspace(0, len(a) - 1, min(len(a), SCREENING_ROWS)).astype(np.int64)
+    return all(_is_monotone(a[some], b[some]) for some in (few, np.arange(len(a))))
+
+
+def _is_monotone(a: FloatArray, b: FloatArray) -> bool:
+    order = np.lexsort((a, b))
+    steps = np.diff(a[order])
+    # A function of b has one value where b has one.
+    ties = np.diff(b[order]) == 0
+    if (steps[ties] != 0).any():
+        return False
+    return bool((steps >= 0).all() or (steps <= 0).all())

@@ -617,7 +617,7 @@ def _sample(x: TableLike, y: TableLike) -> Sample:
     x_array, values, columns = reading.read(x, "x")
     table = reading.read_y(y)
     reading.check_rows(x, y, len(values), len(table.values))
-    table.check_complete(reading.DROP)
+    table.check_complete(reading.DROP_ADVICE)
     return Sample(values, table.values, x_array, table.plain(), columns, table.columns)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from condgof._typing import IntArray
+from condgof.check._quantities import Signal
 from condgof.errors import check_choice
 from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
 #: Version of the dictionary that `Check.to_dict` gives, and of ``condgof check --json``.
 SCHEMA = 2
-#: In which orders slices can be listed; the columns of a table of findings.
+#: In which orders `Check.slices_by` lists slices.
 ORDERS = ("certain", "severity")
-COLUMNS = ("kind", "column", "label", "estimate", "low", "high", "expected", "words")
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,47 @@ class Interval(Record):
 
 @dataclass(frozen=True)
 class Finding(Record):
-    """One number that is said of some rows, beside what the model says."""
+    """One number of some rows, beside what the model predicts."""
 
-    #: Of a continuous y, with z the normal scores of the model's CDF: ``"shift"``, the mean
-    #: of z (of all rows its median); ``"spread"``, its standard deviation (of all rows the
-    #: width of the middle half, over that of the model); ``"skew"``, the share of rows
-    #: above the model's 95% quantile less that below its 5% quantile; ``"tails"`` and
-    #: ``"coverage"``, the shares outside and inside the central interval `label`;
-    #: ``"correlation"``, of z of two columns; ``"wild"``, how many of all rows lie further
-    #: out than any should. Of classes: ``"confidence"``, how often the most probable one
-    #: was right; ``"class"``, how often the class `label` came. Of counts: ``"shift"`` and
-    #: ``"spread"`` of (y − mean)/sd, ``"zeros"``, how often y was 0, ``"tails"``, how often
-    #: such a count or a larger one had a probability below 0.01. ``"quantile"``: how often
-    #: y was not above the quantile `label`. Of times with censoring: ``"events"``, their
-    #: number over the expected one, of all time or a third. Of angles: ``"direction"``,
-    #: ``"time"`` or ``"angle"``, the mean direction of residuals in degrees, hours or the
-    #: unit of y; ``"concentration"``, their mean resultant length.
+    #: What kind of number it is.
+    #:
+    #: Of a continuous y, with z the normal scores of the model's CDF:
+    #: ``"shift"``, the mean of z (of all rows its median);
+    #: ``"spread"``, the standard deviation of z (of all rows the width of the middle half,
+    #: over that of the model);
+    #: ``"skew"``, the share of rows above the model's 95% quantile less that below its 5%
+    #: quantile;
+    #: ``"tails"`` and ``"coverage"``, the shares of rows outside and inside the central
+    #: interval `label`;
+    #: ``"correlation"``, that of z of two columns;
+    #: ``"wild"``, how many of all rows lie further out than any should.
+    #:
+    #: Of classes:
+    #: ``"confidence"``, how often the most probable class was right;
+    #: ``"class"``, how often the class `label` came.
+    #:
+    #: Of counts:
+    #: ``"shift"`` and ``"spread"``, mean and standard deviation of (y − mean)/sd;
+    #: ``"zeros"``, how often y was 0;
+    #: ``"tails"``, how often y was so large that it, or a larger count, had a probability
+    #: below 0.01.
+    #:
+    #: Of quantiles: ``"quantile"``, how often y was not above the quantile `label`.
+    #: Of intervals: ``"coverage"``, how often y was inside the interval `label`.
+    #:
+    #: Of censored times: ``"events"``, their number over the expected one, of all time or
+    #: of the third `label`.
+    #:
+    #: Of angles:
+    #: ``"direction"``, ``"time"`` or ``"angle"``, the mean direction of residuals in
+    #: degrees, hours or the unit of y;
+    #: ``"concentration"``, their mean resultant length.
     kind: str
+    #: The column of y that it is about; "a and b" of a correlation.
     column: str
     estimate: float
-    #: Its interval: of a slice simultaneous over the whole search, so that it holds for
-    #: what was found.
+    #: The lower and the upper end of its confidence interval. Intervals of a slice hold for
+    #: all slices of the search together, and so for those that were found.
     interval: tuple[float, float]
     expected: float  #: What the model predicts.
     label: str = ""  #: The class, the interval or the quantile that it is about.
@@ -85,13 +105,13 @@ class Finding(Record):
         }
 
     @property
-    def about(self) -> tuple[str, str, str]:
-        """What it is about: its kind, column and label."""
-        return self.kind, self.column, self.label
+    def about(self) -> Signal:
+        """What it is about, as a signal of the search is: its kind, column and label."""
+        return Signal(self.kind, self.column, self.label)
 
     @property
     def telling(self) -> bool:
-        """Whether the interval excludes what the model says."""
+        """Whether the interval excludes what the model predicts."""
         return not self.interval[0] <= self.expected <= self.interval[1]
 
     def record(self) -> dict[str, Any]:
@@ -113,16 +133,17 @@ class Finding(Record):
 class Condition(Record):
     """What the rows of a slice have in common in one column."""
 
-    #: The column, as `Check.frame` names it; "30 ≤ age ≤ 47"; the same for
-    #: `DataFrame.query`.
+    #: The column, as `Check.frame` names it.
     column: str
+    #: The condition for readers: "30 ≤ age ≤ 47".
     words: str
+    #: The same condition for `DataFrame.query` of that frame.
     query: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Slice(Shown, Record):
-    """Rows that a sentence names, and what is wrong there.
+    """Rows that one or two conditions select, and what is wrong there.
 
     Examples
     --------
@@ -136,24 +157,24 @@ class Slice(Shown, Record):
 
     #: One or two; none for all rows but those of other slices.
     conditions: tuple[Condition, ...]
-    #: "30 ≤ age ≤ 47 and married = 1"; for ``report.frame().query(...)``, "" of rows named
-    #: by a mask.
+    #: All conditions for readers: "30 ≤ age ≤ 47 and married = 1".
     words: str
+    #: The same for ``report.frame().query(...)``; "" where a mask of the user names rows.
     query: str
-    #: Numbers of its rows in the data, counted from 0, and their share of the rows looked
-    #: at.
+    #: The numbers of its n rows in the data, counted from 0, (n,).
     rows: IntArray
+    #: Their share of all rows of the check.
     share: float
-    #: Corrected for the whole search, or for all slices named beforehand; the least that it
-    #: could be.
+    #: Corrected for the whole search, or for all slices named beforehand.
     pvalue: float
+    #: The smallest p-value that the number of draws allows.
     pvalue_floor: float
-    #: What is said of its rows, the leading one first.
+    #: The findings of its rows, the leading one first.
     findings: tuple[Finding, ...]
-    #: How bad: of the leading finding, in standard deviations of y, or in probability; at
-    #: least 0.
+    #: How far the leading finding is from the prediction, at least 0: in standard
+    #: deviations of y, in probability, or as the logarithm of a ratio.
     severity: float
-    #: "too narrow", "too high" (the model), …
+    #: How the model is wrong: "too narrow", "too high", …
     direction: str
 
     @property
@@ -191,10 +212,10 @@ class Slice(Shown, Record):
 class Effect(Record):
     """How much: the size of the misfit, which does not grow with n."""
 
-    #: The size of a misfit that is the same at every x and has the discrepancy of the data:
-    #: a shift in the model's standard deviations, or of a discrete y a probability; `unit`
-    #: says which.
+    #: The size of a misfit that is the same at every x and has the discrepancy of the data.
     interval: Interval
+    #: What the size is measured in: standard deviations of the model for a shift, of a
+    #: discrete y probability, of censored times a relative error of the hazard.
     unit: str
     #: "as large as a constant shift of 0.21 model standard deviations (0.17 to 0.25)".
     words: str
@@ -202,13 +223,17 @@ class Effect(Record):
 
 @dataclass(frozen=True)
 class Power(Record):
-    """The smallest misfit that would have been found with probability `power`."""
+    """The minimum detectable effect: what is detected with probability `power`."""
 
-    #: In the unit of `Effect`, and data that spread this many times as much as the model
-    #: says, or None.
+    #: The size of the smallest misfit that is detected, in the unit of `Effect`; None where
+    #: there is none.
     size: float | None
+    #: How many times the predicted standard deviation that of the data would have to be;
+    #: None where there is no such number.
     spread: float | None
+    #: The probability of detection.
     power: float
+    #: The level of the test.
     alpha: float
     words: str
 
@@ -221,8 +246,9 @@ class Tolerance(Record):
     allowed: float
     #: "worse than you allow", "good enough" or "undecided".
     verdict: str
-    #: One-sided confidence bounds of the size, each at level 1 − alpha.
+    #: The lower one-sided confidence bound of the size, at level 1 − alpha.
     low: float
+    #: The upper one, at the same level.
     high: float
     words: str
 
@@ -240,23 +266,26 @@ class Check(Shown, Record):
     (False, 2)
     """
 
-    #: The verdict; the message in a sentence or two; what is said of all rows.
+    #: The test of all rows, which is the verdict.
     result: GofResult
+    #: The message of the report, in a sentence or two.
     words: str
+    #: The findings of all rows.
     overall: tuple[Finding, ...]
     #: Where, most certain first; none unless the model is rejected.
     slices: tuple[Slice, ...]
-    #: All groups, with ``by=``, and slices that the user named; worst evidence first.
+    #: All groups, with ``by=``, and slices that the user named; most certain first.
     groups: tuple[Slice, ...]
     effect: Effect
     power: Power
     tolerance: Tolerance | None
-    #: The level of all of it; the rows that were looked at; what was searched, versions,
-    #: notes.
+    #: The level of the verdict, of the slices and of the tolerance.
     alpha: float
+    #: The rows that were compared with the model, on which all numbers but the verdict are.
     checked: CheckedRows
+    #: By name: "searched", how many slices; "versions" of packages; "notes" for readers.
     details: Mapping[str, Any] = field(default_factory=dict)
-    #: What it was of, for `repair`; it is not stored with the report.
+    #: The model and its laws, for `repair`; they are not stored with the report.
     base: Base | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -302,12 +331,9 @@ class Check(Shown, Record):
 
     def slices_by(self, order: str = "certain") -> tuple[Slice, ...]:
         """Return the slices, most certain first or worst first (``order="severity"``)."""
-        worst_first = tuple(sorted(self.slices, key=lambda one: -one.severity))
-        return (
-            self.slices
-            if check_choice(order, "order", ORDERS) == "certain"
-            else worst_first
-        )
+        if check_choice(order, "order", ORDERS) == "certain":
+            return self.slices
+        return tuple(sorted(self.slices, key=lambda one: -one.severity))
 
     def frame(self) -> Any:
         """Return the rows that were compared as a frame: x, y, predictions and residuals.
@@ -438,11 +464,11 @@ class Check(Shown, Record):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row a finding: of all rows, of each slice and of each group."""
-        whole = {"where": "all rows", "n": self.checked.n, "pvalue": None}
-        rows = [{**whole, **finding.record()} for finding in self.overall]
-        return rows + [
-            row for part in (*self.slices, *self.groups) for row in part.records()
-        ]
+        overall = {"where": "all rows", "n": self.checked.n, "pvalue": None}
+        rows = [{**overall, **finding.record()} for finding in self.overall]
+        for part in (*self.slices, *self.groups):
+            rows += part.records()
+        return rows
 
     def __repr__(self) -> str:
         return (

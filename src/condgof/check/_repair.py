@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache, partial, singledispatch
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
@@ -678,6 +677,7 @@ def _(residuals: ClassResiduals, law: Law, checked: CheckedRows) -> Kind:
 
 def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatArray:
     """Return the coefficients (P, q) of η on features (n, P), of which the first is 1."""
+    from scipy.linalg import solve_triangular  # takes long to import
     from scipy.optimize import minimize  # takes long to import
 
     (n, count), units = features.shape, given.units

@@ -810,7 +810,7 @@ def named_slices(
     alpha: float,
 ) -> tuple[Slice, ...]:
     """Test rows that have a name each; the smallest p-values first."""
-    tests = [_test(signals, rows, units) for _, rows in sets]
+    tests = [strongest_signal(signals, rows, units) for _, rows in sets]
     adjusted = holm(np.array([p for p, _, _ in tests]))
     reader = Reader(
         checked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units
@@ -832,7 +832,7 @@ def named_slices(
     return tuple(sorted(slices, key=lambda one: one.pvalue))
 
 
-def _test(
+def strongest_signal(
     signals: Signals, rows: IntArray, units: IntArray | None
 ) -> tuple[float, int, float]:
     """Return the p-value of some rows, the signal that is strongest there, and N of it."""
@@ -851,7 +851,7 @@ def _test(
         )
         logs, z = _by_units(values, np.asarray(of), known)
     elif signals.bound is not None:
-        logs, z = _bennett(sums, known, signals.bound), sums / np.sqrt(known + 1.0)
+        logs, z = bennett_bound(sums, known, signals.bound), sums / np.sqrt(known + 1.0)
     else:
         z = sums / np.sqrt(known)
         normal = straightened(z, signals.third or (0.0,) * len(z), n)
@@ -872,7 +872,7 @@ def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
     return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
 
 
-def _bennett(
+def bennett_bound(
     sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0
 ) -> FloatArray:
     """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of `bound`."""

@@ -11,7 +11,11 @@ from condgof.result import rounded
 if TYPE_CHECKING:
     from condgof.check._record import Finding
 
-#: In place of an interval, where refits show that the fit sets a number.
+#: A spread this near to 1 is written as 1.00, and not with the digits that `rounded` shows
+#: just below 1: 0.996 and 1.004 mean the same to a reader.
+SPREAD_OF_ONE = 0.005
+#: In place of an interval where a fit of the model on these rows determines the number,
+#: as refits on resampled data show: the mean residual of a regression is 0, for instance.
 SET_BY_FIT = "(the fit makes it so)"
 
 
@@ -21,15 +25,16 @@ def words_of(finding: Finding) -> str:
 
 
 def direction_of(finding: Finding) -> str:
-    """Say what the model is: "too narrow", "class a too often"."""
+    """Say how the model is wrong: "too narrow", "class a too often"."""
     if finding.kind not in QUANTITIES:  # the difference of two models, or outliers
         return finding.label
     quantity = QUANTITIES[finding.kind]
-    is_more = finding.estimate > finding.expected
+    is_larger = finding.estimate > finding.expected
+    template = quantity.if_larger if is_larger else quantity.if_smaller
     label = finding.label
     if finding.kind == "events" and label:
         label = f" in the {label}"
-    return (quantity.more if is_more else quantity.less).replace("{}", label)
+    return template.replace("{}", label)
 
 
 def brief_of(finding: Finding) -> str:
@@ -62,13 +67,16 @@ def brief_of(finding: Finding) -> str:
 
 
 def between(interval: tuple[float, float], *, draws: int = 0, side: str = "") -> str:
-    """Write an interval behind a number, or behind a distance "above" or "below".
+    """Write the interval that follows a number, in brackets.
 
-    Of a law that is known by draws, it says that ranks among them tell it.
+    Where the number is written as a distance, "0.3 above" or "0.3 below", `side` is that
+    word, and the ends are distances as well: (0.1 to 0.5), or (between 0.1 below and 0.7
+    above) where they are not on the same side. Of a law that is known by draws, the number
+    of `draws` is added, as the number comes from ranks among them.
     """
     by = f"; by ranks among {draws:,} draws" if draws else ""
     low, high = (-interval[1], -interval[0]) if side == "below" else interval
-    if side and low < 0:  # the other end, or both, are on the other side
+    if side and low < 0:  # at least one end is on the other side than the number
         ends = [
             f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval
         ]
@@ -77,6 +85,7 @@ def between(interval: tuple[float, float], *, draws: int = 0, side: str = "") ->
 
 
 def _interval(finding: Finding, *, draws: int = 0, side: str = "") -> str:
+    """Write the interval of a finding as `between` does, unless the fit sets the number."""
     if finding.set_by_fit:
         return SET_BY_FIT
     return between(finding.interval, draws=draws, side=side)
@@ -105,6 +114,7 @@ def _mean(finding: Finding) -> str:
 
 
 def _shift(finding: Finding, subject: str, than: str) -> str:
+    """Write "`subject` 0.3 model standard deviations above `than` (0.1 to 0.5)"."""
     side = "above" if finding.estimate > 0 else "below"
     ends = _interval(finding, draws=finding.numbers.get("draws", 0), side=side)
     return f"{subject} {rounded(abs(finding.estimate))} {SD} {side} {than} {ends}"
@@ -122,8 +132,9 @@ def _sd(finding: Finding) -> str:
 
 
 def _spread(finding: Finding, subject: str, than: str) -> str:
+    """Write "`subject` 1.5 times as `than` (1.3 to 1.7)"."""
     spread = finding.estimate
-    times = "1.00" if abs(spread - 1.0) < 0.005 else rounded(spread)
+    times = "1.00" if abs(spread - 1.0) < SPREAD_OF_ONE else rounded(spread)
     ends = _interval(finding, draws=finding.numbers.get("draws", 0))
     return f"{subject} {times} times as {than} {ends}"
 
@@ -185,7 +196,11 @@ def _correlation(finding: Finding) -> str:
 def _share(
     finding: Finding, *, before: str = "", after: str = "", expected: bool = True
 ) -> str:
-    """Write a share of rows; and what is predicted, where it differs from row to row."""
+    """Write "`before` 0.42 of the rows `after` (0.4 to 0.44), and the model says 0.13".
+
+    The prediction is left out unless `expected`: where it is the same in all rows, the
+    label of the interval or quantile has it already.
+    """
     words = f"{before}{rounded(finding.estimate)} of the rows{after} {_interval(finding)}"
     if expected:
         words += f", and the model says {rounded(finding.expected)}"
@@ -215,10 +230,11 @@ def _zeros(finding: Finding) -> str:
 
 
 def _events_count(finding: Finding) -> str:
+    """Write how many events were observed and expected, in all time or a third of it."""
     count = finding.numbers["count"]
     mean = finding.numbers["mean"]
-    place = finding.numbers["place"]
-    at = f" in the {finding.label} (cumulative hazard {place})" if finding.label else ""
+    hazards = finding.numbers["place"]  # such as "up to 0.3"
+    at = f" in the {finding.label} (cumulative hazard {hazards})" if finding.label else ""
     expected = f"{mean:,.1f}" if mean >= 1 else rounded(mean)
     plural = "" if count == 1 else "s"
     return f"{count:,} event{plural} observed{at}, {expected} expected"
@@ -233,6 +249,7 @@ def _events(finding: Finding) -> str:
 
 
 def _mean_score(finding: Finding) -> str:
+    # The finding is the shift that scores suggest, which has the opposite sign.
     low, high = finding.interval
     ends = SET_BY_FIT if finding.set_by_fit else between((-high, -low))
     return (

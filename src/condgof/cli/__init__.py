@@ -7,6 +7,7 @@ Ctrl-C, 143 by SIGTERM; 141 nobody reads the output any more.
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -14,10 +15,24 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from condgof.errors import CondgofError, CondgofWarning, require
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from condgof.cli._classes import class_name_candidates
+    from condgof.cli._output import write_whole
+
+__all__ = ["class_name_candidates", "main", "write_whole"]
+
+#: The files of names that are loaded only when they are asked for.
+_FILES = {"class_name_candidates": "_classes", "write_whole": "_output"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return getattr(importlib.import_module(f"condgof.cli.{_FILES[name]}"), name)
+    raise AttributeError(f"module 'condgof.cli' has no attribute {name!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

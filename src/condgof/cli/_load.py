@@ -182,7 +182,7 @@ class LoadedTable:
         return f"{words}; streamed" if self.streamed else words
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON says of the table."""
+        """Return what the JSON document reports of the table."""
         return {
             "path": self.rows.table.label,
             "rows": self.rows.left,

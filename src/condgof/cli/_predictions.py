@@ -448,10 +448,17 @@ KINDS: tuple[type[InColumns], ...] = (
     ClassProbabilities,
     CountMeans,
 )
-#: Their options, and what JSON has of those that are not there.
-ABSENT: dict[str, Any] = {
-    name: value for kind in KINDS for name, value in kind.absent.items()
-}
+
+
+def _absent_options() -> dict[str, Any]:
+    absent: dict[str, Any] = {}
+    for kind in KINDS:
+        absent.update(kind.absent)
+    return absent
+
+
+#: The options of all kinds of predictions, and what JSON has of an option that is not used.
+ABSENT = _absent_options()
 
 
 def read_predictions(request: Request) -> Predictions:

@@ -338,7 +338,7 @@ class Watcher:
                 _print(f"The rows since then cannot be checked yet: {error}")
 
     def print_summary(self) -> None:
-        """Print what is known at the end, unless an alarm has said it."""
+        """Print what is known at the end, unless an alarm was printed."""
         if self.monitor is None:
             _print(f"No new rows in {self.label}.")
         elif not self.new_alarm:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from condgof.engine._dask import Cluster, Deferred
+from condgof.engine._dask import ATTEMPTS, Cluster, Deferred, SentTask
 from condgof.engine._processes import Processes, WorkerError, can_send
 from condgof.engine._progress import stages, with_progress
 from condgof.engine._threads import Threads, as_engine, single_threaded_blas
 
 __all__ = [
+    "ATTEMPTS",
     "Cluster",
     "Deferred",
     "Engine",
     "Processes",
+    "SentTask",
     "Threads",
     "WorkerError",
     "as_engine",

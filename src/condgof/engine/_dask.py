@@ -53,7 +53,7 @@ class Cluster(Workers):
     def _run(
         self, task: Run, items: Iterable[Any], in_order: bool, most: int | None = None
     ) -> Pairs:
-        sent = _Sent(self.client, task, in_order)
+        sent = SentTask(self.client, task, in_order)
         waiting = deque[tuple[Any, Any]]()
         try:
             for item in items:
@@ -68,7 +68,7 @@ class Cluster(Workers):
                 self.client.cancel([future for _, future in waiting])
 
 
-class _Sent:
+class SentTask:
     """A task that all workers hold, and the items that it is applied to."""
 
     def __init__(self, client: Any, task: Callable[[Any], Any], in_order: bool) -> None:
@@ -110,11 +110,11 @@ class _Sent:
                     raise
                 # Every worker that had the task is gone, or too many workers died with
                 # this item.
-                self._again(waiting)
+                self.resend(waiting)
         waiting.popleft()
         return item, value
 
-    def _again(self, waiting: deque[tuple[Any, Any]]) -> None:
+    def resend(self, waiting: deque[tuple[Any, Any]]) -> None:
         """Send the task again, and all items whose values are not there."""
         self.renew()
         for i, (item, future) in enumerate(waiting):

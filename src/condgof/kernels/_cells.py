@@ -116,7 +116,7 @@ class Cells:
         Side by side, from column 0 on. The first block by itself tells all distributions
         of y apart; further ones add power.
     words : str
-        What y is compared by; results show it as ``details["standardized_by"]``.
+        What y is compared by, in words; results show it as ``details["standardized_by"]``.
     """
 
     blocks: tuple[Block, ...]
@@ -128,7 +128,7 @@ class Cells:
         return self.blocks[-1].stop
 
 
-class FeatureMap(Protocol):
+class ResidualMap(Protocol):
     """A linear map of the residuals of one block, (n, columns), to features, (n, m)."""
 
     def __call__(self, residuals: FloatArray) -> FloatArray: ...
@@ -167,7 +167,7 @@ class MappedBlock(NamedTuple):
     """A block of residuals, and how it becomes features."""
 
     block: Block
-    feature_map: FeatureMap
+    residual_map: ResidualMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class CellKernel(Kernel):
     def features(self, residuals: FloatArray) -> FloatArray:
         """Return the centred features of rows, (n, m), from their residuals (n, width)."""
         features = [
-            feature_map(residuals[:, block.columns]) for block, feature_map in self.parts
+            residual_map(residuals[:, block.columns]) for block, residual_map in self.parts
         ]
         return features[0] if len(features) == 1 else np.concatenate(features, axis=1)
 

@@ -19,7 +19,10 @@ PIVOTS_AT_ONCE = 24
 SMALLEST_PIVOT = 1e-10
 #: Within a block, a pivot below this share of the largest waits for the next block.
 SMALLEST_IN_BLOCK = 1e-3
-#: In single precision W multiplies rounding: directions below this share are left out.
+#: W divides by roots of eigenvalues, and so multiplies rounding errors: eigenvectors whose
+#: eigenvalue is below this share of the largest are left out in double precision.
+SMALLEST_IN_DOUBLE = 1e-9
+#: The same in single precision.
 SMALLEST_IN_SINGLE = 1e-6
 
 
@@ -60,15 +63,16 @@ def choose_landmarks(
     left = np.ones(n)  # what is left of the diagonal
     chosen = np.empty(0, dtype=np.int64)
     while len(chosen) < cap and float(weight @ left) > tolerance * total:
-        k = len(chosen)
+        count = len(chosen)
         chance = np.where(left > SMALLEST_PIVOT, weight * left, 0.0)
-        size = min(PIVOTS_AT_ONCE, cap - k, int(np.count_nonzero(chance)))
+        size = min(PIVOTS_AT_ONCE, cap - count, int(np.count_nonzero(chance)))
         if not size:
             break
         pivots = rng.choice(n, size, replace=False, p=chance / chance.sum())
-        columns = kernel(points, points[pivots]) - factor[:, :k] @ factor[pivots, :k].T
+        known = factor[:, :count] @ factor[pivots, :count].T
+        columns = kernel(points, points[pivots]) - known  # what is left of these, (n, size)
         kept, root = _small_cholesky(columns[pivots])
-        new = slice(k, k + len(kept))
+        new = slice(count, count + len(kept))
         factor[:, new] = np.linalg.solve(root, columns[:, kept].T).T
         chosen = np.concatenate([chosen, pivots[kept]])
         left = np.maximum(left - np.square(factor[:, new]).sum(axis=1), 0.0)
@@ -78,6 +82,8 @@ def choose_landmarks(
 
 
 class _SmallFactor(NamedTuple):
+    """The Cholesky factor of the pivots of a block that are no near copies of others."""
+
     order: IntArray  #: The pivots that were kept, (r,), largest first.
     root: FloatArray  #: Lower triangular, (r, r): root·rootᵀ is the matrix of the kept.
 
@@ -103,9 +109,9 @@ def _small_cholesky(matrix: FloatArray) -> _SmallFactor:
 
 
 def whitening(
-    matrix: FloatArray, smallest: float = 1e-9, *, single: bool = False
+    matrix: FloatArray, smallest: float = SMALLEST_IN_DOUBLE, *, single: bool = False
 ) -> AnyArray:
-    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹.
+    """Return W (r, r') with W Wᵀ ≈ matrix⁻¹, for a positive semi-definite matrix (r, r).
 
     Eigenvectors whose eigenvalue is below a share `smallest` of the largest are left out;
     with `single` W is in single precision, and more of them are.

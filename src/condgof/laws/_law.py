@@ -371,7 +371,11 @@ class Law:
     # ---- Abilities: discrete y.
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        """Return a discrete y as kernels compare it, and residuals of mean 0 given x."""
+        """Return a discrete y as kernels compare it, and residuals of mean 0 given x.
+
+        `by` is "plain" for the residuals of the cells of y alone, or "full" for further
+        columns that `adaptive` compares, such as ranks of classes.
+        """
         self.lacks("residuals")
 
     # ---- Checks that subclasses share.

@@ -393,7 +393,7 @@ class _Strongest:
     def _location_details(self, number: int) -> dict[str, Any]:
         """Return the point of x, in the user's units, that a statistic is of."""
         label = self.design.plan.statistics[number].features.label
-        point = self.rows.in_units(self.design.locations[label], back=True)
+        point = self.rows.to_user_units(self.design.locations[label])
         details: dict[str, Any] = {
             "x": point,
             "pvalue": float(self.combination.each[number]),

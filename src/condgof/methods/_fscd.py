@@ -187,7 +187,7 @@ def fscd(
         places = FiniteLocations(ready.on_x, points)
         ready_y = ready.on_y
     some = rows.subsample
-    shown = some.in_units(places.locations, back=True)
+    shown = some.to_user_units(places.locations)
     labels = some.sample.labels(shown)
     if labels:
         details["location_labels"] = labels
@@ -214,7 +214,7 @@ def _points(
 ) -> FloatArray:
     """Return locations in the kernel's units, (J, d_x): the user's, or random ones."""
     if origin is Locations.GIVEN:
-        return rows.in_units(rows.sample.locations(locations, "locations"))
+        return rows.to_kernel_units(rows.sample.locations(locations, "locations"))
     rng = seed.stream(Use.LOCATIONS)
     if kernel_x.compares_levels:  # rows of the data, each once where there are enough
         return rows.x[rng.choice(rows.n, count, replace=count > rows.n)]
@@ -243,7 +243,7 @@ def _split_off(
     )
     if isinstance(rows, RowsInMemory):
         test = np.setdiff1d(np.arange(rows.n), split.left_out)
-        held_out = replace(rows.take(test), landmark_rows=rows.landmark_rows)
+        held_out = replace(rows.take(test), drawn_subsample=rows.drawn_subsample)
         held_out_options = replace(
             options, row_dependence=options.row_dependence.take(test)
         )

@@ -20,7 +20,7 @@ from condgof.laws import as_model, law_of
 from condgof.methods._options import (
     HowToTest,
     Options,
-    elsewhere,
+    comes_from_source,
     prepare,
     read_options,
     spelled_out,
@@ -31,18 +31,22 @@ from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
 from condgof.stein import PreparedRows, RowsInMemory, Units, sweep
 
-#: A draw nearer to the statistic than this share of it is a tie.
-TIE = 1e-11
-#: A sum with features whose residual is at most this is called exact.
+#: A draw that differs from the statistic by at most this share of the statistic is a tie:
+#: it is what products of matrices lose (`condgof.kernels._kernel.PRODUCT_LIMIT`).
+TIE_TOLERANCE = 1e-11
+#: A factored sum whose relative residual is at most this is reported as solver="exact".
 EXACT_PRECISION = 1e-6
-#: From this many rows on, draws are made of products in single precision,
-SINGLE_ROWS = 2048
-#: unless entries of the Stein matrix may be larger than this: 1e8 of the range of single
-#: precision is left for sums. The matrix is positive semi-definite, so that no entry is
-#: larger than the largest of its diagonal.
-LARGEST_IN_SINGLE = 1e30
-#: Bootstrap weights may take one part in this many of the memory that a user allows.
-WEIGHTS_PART = 8
+#: From this many rows on, the exact solver multiplies the Stein matrix with the weights in
+#: single precision. Draws then move by at most 7e-7 null standard deviations, in two thirds
+#: of the time (docs/dev/numerics.md).
+SINGLE_PRECISION_FROM_ROWS = 2048
+#: Single precision is not used where an entry of the Stein matrix may be larger than this.
+#: Single precision ends at 3e38, so that a factor of 1e8 is left for sums over rows. The
+#: matrix is positive semi-definite: no entry is larger than the largest of its diagonal.
+LARGEST_SINGLE_ENTRY = 1e30
+#: Bootstrap weights are kept while they fit into `memory` divided by this; else they are
+#: made again whenever they are needed. The tiles get the larger part of the memory.
+WEIGHTS_MEMORY_DIVISOR = 8
 
 
 @spelled_out()
@@ -196,7 +200,7 @@ def ksd(
     """
     options, seed = read_options(ksd, how)
     rows: PreparedRows
-    if elsewhere(None, y):
+    if comes_from_source(None, y):
         if isinstance(y, Source):
             rows = prepare(
                 model, replace(y, x_columns=()), None, Units(), options, seed
@@ -221,8 +225,11 @@ class Reported(NamedTuple):
     seed: Seed
     kernel_x: Kernel | None
     kernel_y: ResponseKernel
-    locations: FloatArray | None = None  #: Those of FSCD and FSSD, in the user's units.
-    #: What a sum over the Stein matrix is multiplied by: FSCD and FSSD take means.
+    #: Test locations of FSCD and FSSD in the user's units, (J, d_x) and (J, d_y).
+    locations: FloatArray | None = None
+    #: What a sum over the Stein matrix is multiplied by. Statistics of FSCD and FSSD are
+    #: means over J locations and d_y columns of y: 1/d_y for FSCD, whose features have the
+    #: 1/J in them (`FiniteLocations`), and 1/(J·d_y) for FSSD.
     share: float = 1.0
 
 
@@ -238,7 +245,27 @@ def solve(
     locations: FloatArray | None = None,
     share: float = 1.0,
 ) -> GofResult:
-    """Sum over the Stein matrix of a sample and draw from the null distribution."""
+    """Sum over the Stein matrix of a sample and draw from the null distribution.
+
+    The exact solver sweeps the matrix. Everything else goes through features F of x and
+    test functions ξ of y. Where `Options.nulls` chooses two nulls, both are drawn, and the
+    result with the larger p-value is returned.
+
+    Parameters
+    ----------
+    method : str
+        The name of the test in the result.
+    rows : PreparedRows
+        The n rows, in the units of the kernels.
+    kernel_x, kernel_y
+        Kernels whose bandwidths are known.
+    options, seed
+        The user's options, checked and with `row_dependence`; the seed of all draws.
+    details : mapping, optional
+        What the method adds to ``GofResult.details``.
+    locations, share
+        See `Reported`.
+    """
     on_x = kernel_x.kernel if isinstance(kernel_x, FiniteLocations) else kernel_x
     reported = Reported(
         seed=seed,
@@ -252,20 +279,21 @@ def solve(
         return _solve_exactly(
             method, rows, kernel_x, kernel_y, options, reported, details or {}
         )
-    # Of many rows, and of a discrete y: through features of x and test functions of y.
+    # Many rows, streams and every kernel on y that is not radial (cells, angles) are summed
+    # through features of x and test functions of y.
     planned = plan_kernels(rows, kernel_x, kernel_y, options, seed)
     solver = "exact" if planned.precision <= EXACT_PRECISION else "lowrank"
     results = []
     for null in options.nulls(planned.plan, rows):
         drawn = null.draw(planned.plan, rows, options.n_boot, seed, options.engine)
-        first = drawn.first(rows.n)
+        kernel_pair = drawn.first(rows.n)  # one pair of kernels has one statistic
         results.append(
             make_result(
                 method,
                 rows,
                 null.dependence,
-                total=first.total,
-                draws=first.draws,
+                total=kernel_pair.total,
+                draws=kernel_pair.draws,
                 solver=solver,
                 null=null.label,
                 reported=reported,
@@ -292,15 +320,15 @@ def _solve_exactly(
         rows.n,
         options.n_boot,
         reported.seed,
-        keep=options.memory // WEIGHTS_PART,
+        keep=options.memory // WEIGHTS_MEMORY_DIVISOR,
     )
     operator = rows.operator(kernel_x, kernel_y)
-    # Groups have few patterns of signs: draws that equal the statistic must do so to the
-    # last bit, in double precision.
+    # Where rows depend on each other there are few patterns of signs, and some draws are
+    # the statistic itself. Only double precision keeps these ties.
     single = (
-        rows.n >= SINGLE_ROWS
+        rows.n >= SINGLE_PRECISION_FROM_ROWS
         and options.row_dependence.independent
-        and float(operator.diag().max()) < LARGEST_IN_SINGLE
+        and float(operator.diag().max()) < LARGEST_SINGLE_ENTRY
     )
     total, forms = sweep(
         operator,
@@ -335,12 +363,22 @@ def make_result(
     reported: Reported,
     details: Mapping[str, Any],
 ) -> GofResult:
-    """Assemble a result from the off-diagonal sum of the Stein matrix and its draws."""
-    some = rows.subsample
+    """Assemble a result from the off-diagonal sum of the Stein matrix and its draws.
+
+    Parameters
+    ----------
+    total : float
+        Σ_{i≠j} H_ij; the statistic is share·total/(n − 1).
+    draws : ndarray of shape (m,)
+        Draws of Σ_{i≠j} H_ij/(n − 1) under the null hypothesis: divided already.
+    solver, null : str
+        What the result calls the solver and the null distribution.
+    """
+    subsample = rows.subsample
     statistic = reported.share * total / (rows.n - 1)
-    settled = settle_ties(statistic, reported.share * draws, TIE * abs(statistic))
-    all_details = {**some.details(), **dependence.details(), **details}
-    notes = (*some.notes(), *dependence.notes, *all_details.get("notes", ()))
+    settled = settle_ties(statistic, reported.share * draws, TIE_TOLERANCE * abs(statistic))
+    all_details = {**subsample.details(), **dependence.details(), **details}
+    notes = (*subsample.notes(), *dependence.notes, *all_details.get("notes", ()))
     if notes:
         all_details["notes"] = notes
     kernel_y = reported.kernel_y
@@ -352,7 +390,7 @@ def make_result(
         null_distribution=settled,
         null=null,
         kernel_x=reported.kernel_x,
-        # Of a discrete y, the kernel that a reader knows it by.
+        # A result shows the kernel on a discrete y as a user would write it.
         kernel_y=kernel_y.shown if isinstance(kernel_y, CellKernel) else kernel_y,
         solver=solver,
         locations=reported.locations,

@@ -31,10 +31,10 @@ from condgof.stein import (
     RowsInMemory,
     SteinOperator,
     Units,
-    added,
     criterion_of_means,
     matmul,
     reduce_over,
+    sum_arrays,
 )
 
 #: Features of a piece that are held at a time.
@@ -91,7 +91,7 @@ def witness(
     rows = prepare(model, x, y, Units(scale_x), options, seed).rows
     stein = _stein_side(rows, kernel_x, kernel_y, options, seed)
     some = rows.subsample
-    points = some.in_units(some.sample.locations(at))
+    points = some.to_kernel_units(some.sample.locations(at))
     values = stein.witness(points)
     # Rounding may take a value that is 0 in exact arithmetic just below it.
     return np.asarray(np.maximum(values, 0.0) / (some.d_y * float(rows.n) ** 2))
@@ -141,7 +141,7 @@ def power_criterion(
     rows = prepare(model, x, y, Units(scale_x), options, seed).rows
     stein = _stein_side(rows, kernel_x, kernel_y, options, seed)
     some = rows.subsample
-    points = some.in_units(some.sample.locations(at, sets=True))
+    points = some.to_kernel_units(some.sample.locations(at, sets=True))
     size = points.shape[1] if points.ndim == 3 else 1
     flat = points.reshape(-1, points.shape[-1])
     share = 1.0 / (size * some.d_y * (rows.n - 1))
@@ -279,8 +279,10 @@ class SteinByFunctions:
         def on_piece(piece: Piece) -> list[FloatArray]:
             xi = functions.evaluate(piece.residuals)
             parts = (slice(start, start + step) for start in range(0, len(xi), step))
-            return added(task(xi[part], kernel(piece.x[part], points)) for part in parts)
+            return sum_arrays(
+                task(xi[part], kernel(piece.x[part], points)) for part in parts
+            )
 
-        sums = reduce_over(self.rows, self.options.engine, on_piece, added)
+        sums = reduce_over(self.rows, self.options.engine, on_piece, sum_arrays)
         check_overflow(*sums)
         return sums

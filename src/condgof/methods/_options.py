@@ -39,7 +39,7 @@ from condgof.stein import (
     RowsInMemory,
     Units,
     read_sample,
-    rows_named,
+    row_numbers_in_errors,
     rows_of_source,
 )
 
@@ -127,9 +127,12 @@ class Options:
     solver: str = "auto"
     null: str = "auto"
     n_boot: int = 1000
-    #: Relative residual that features of x and y should reach; None for the default.
+    #: Relative residual that features of x and y should reach; None for the default, which
+    #: also lets "auto" choose the exact solver.
     precision: float | None = None
+    #: For rows ordered in time: a block length, or "auto".
     dependence: Any = None
+    #: For rows in groups: the group of each row, (n,), or the name of a column.
     groups: Any = None
     missing: str = "refuse"
     engine: Any = None
@@ -160,23 +163,27 @@ class Options:
             self,
             precision=precision,
             n_boot=check_n_boot(self.n_boot),
-            memory=int(min(memory, 2**60)),
+            memory=int(min(memory, 2**60)),  # infinity is allowed, and is no int
             dependence=dependence,
             engine=as_engine(self.engine),
         )
 
     def for_rows(self, rows: PreparedRows, data: object) -> Options:
-        """Find out how rows depend on each other; `data` may have a column of groups."""
-        found = dependence_of(
+        """Return these options with `row_dependence`, how the rows depend on each other.
+
+        `data` is the user's x (or y, or source), where a column may hold the groups.
+        """
+        row_dependence = dependence_of(
             self.dependence,
             self.groups,
             rows.total if rows.is_stream else rows.n,
             data,
             self.n_boot,
+            # The sample of a stream is a subsample, which tells nothing of left-out rows.
             sample=None if rows.is_stream else rows.sample,
             stretches=partial(rows.stretches, engine=self.engine),
         )
-        return replace(self, row_dependence=found)
+        return replace(self, row_dependence=row_dependence)
 
     def chosen_solver(self, n: int) -> str:
         """Return the solver that runs: a fixed rule in n and the number of draws."""
@@ -201,9 +208,15 @@ class Options:
 def prepare(
     model: object, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> Prepared:
-    """Check a sample and compare it with its law, in memory or as a stream."""
-    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
-    if not arrays and elsewhere(x, y):
+    """Check a sample and compare it with its law, in memory or as a stream.
+
+    Units of x and landmarks come from a subsample, which the seed draws, wherever the rows
+    are not summed pair by pair: with the low-rank solver, and where predictions are among
+    the columns of x. So a stream and the same rows in memory give the same result. The
+    exact solver takes the units from all rows.
+    """
+    are_arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    if not are_arrays and comes_from_source(x, y):
         opened = open_source([model], x, y, options.missing, options.solver)
         (streamed,) = opened.models
         is_exact = options.chosen_solver(opened.source.n) == "exact"
@@ -217,15 +230,18 @@ def prepare(
         )
     law, sample = read_sample(as_model(model), x, y, options.missing)
     is_lowrank = options.chosen_solver(sample.n) == "lowrank"
-    with rows_named(sample.kept if sample.left_out else None):
+    with row_numbers_in_errors(sample.kept if sample.left_out else None):
         rows = RowsInMemory.from_law(
             law, sample, units, seed if units.predictions or is_lowrank else None
         )
     return Prepared(law_or_model=law, rows=rows)
 
 
-def elsewhere(x: Any, y: Any) -> bool:
-    """Tell whether x or y is a source or a Dask array; refuse x in memory without y."""
+def comes_from_source(x: Any, y: Any) -> bool:
+    """Whether x or y is a source or a Dask array; refuse x in memory without y.
+
+    Only such x and y are read in pieces, by `open_source`. All other x and y are in memory.
+    """
     check_object(x, "x")
     check_object(y, "y")
     if any(isinstance(part, (Source, ArraySource)) or is_lazy(part) for part in (x, y)):
@@ -240,7 +256,7 @@ def elsewhere(x: Any, y: Any) -> bool:
 
 def needs_memory(test: str, x: Any, y: Any) -> None:
     """Refuse a source or Dask arrays, for a test that needs the sample in memory."""
-    if elsewhere(x, y):
+    if comes_from_source(x, y):
         raise InputTypeError(
             f"{test} needs the sample in memory, and takes no source (condgof.scan) and no"
             " Dask arrays. kcsd, fscd and adaptive take them; or pass NumPy arrays or a"
@@ -249,16 +265,21 @@ def needs_memory(test: str, x: Any, y: Any) -> None:
 
 
 class OpenedSource(NamedTuple):
-    """A source, and what models are of it."""
+    """A source, and the models as they apply to its rows."""
 
-    models: list[Any]
-    source: Any
+    models: list[Any]  #: Models made of Dask arrays name columns of the source instead.
+    source: Any  #: A `Source` or an `ArraySource`.
 
 
 def open_source(
     models: Sequence[Any], x: Any, y: Any, missing: str, solver: str
 ) -> OpenedSource:
-    """Open the source of a sample; Dask arrays become columns of one. x may be None."""
+    """Open the source of a sample, and refuse what a source cannot do.
+
+    x is a source with y = None, or x and y are Dask arrays; x = None with a Dask array y is
+    a sample without covariates. Dask arrays become columns of one `ArraySource`, and so do
+    those that a model is made of: the model is then `columns` of that source.
+    """
     opened = list(models)
     if is_lazy(x) or is_lazy(y):
         arrays = {"y": y} if x is None else {"y": y, "x": x}

@@ -16,7 +16,11 @@ from condgof.kernels import (
     ResponseKernel,
 )
 from condgof.methods._options import Options
-from condgof.residuals import SteinResiduals, SteinTestFunctions
+from condgof.residuals import (
+    Y_LANDMARKS_STREAM,
+    SteinResiduals,
+    SteinTestFunctions,
+)
 from condgof.sample import Seed, Use
 from condgof.stein import (
     FeatureMap,
@@ -37,11 +41,11 @@ class LandmarkLimits:
     residual: float  #: Relative error of the kernel matrices to stop at.
     in_x: int  #: Most landmarks in x.
     in_y: int  #: Most landmarks in y.
-    #: How much finer y is factored than x: of few rows it costs little, and the error that
-    #: is reached is then that of x alone.
+    #: The residual in y is `residual` divided by this. A finer factor of y costs little for
+    #: few rows, and the error that is reached is then that of x alone.
     finer_in_y: float
-    single: bool  #: Whether to compute in single precision.
-    #: Whether wide plans are turned to the directions that matter.
+    single: bool  #: Whether F and ξ are computed in single precision.
+    #: Whether F and ξ of a wide plan (`WIDEST_PLAN`) are projected on main directions.
     reduces: bool = True
 
 
@@ -49,37 +53,42 @@ SMALL_SAMPLE = LandmarkLimits(
     residual=2e-4, in_x=400, in_y=120, finer_in_y=10, single=False
 )
 LARGE_SAMPLE = LandmarkLimits(residual=1e-3, in_x=250, in_y=80, finer_in_y=1, single=True)
-#: Above this many rows the cheaper limits apply: they err by 6e-4 standard deviations of
-#: the null.
+#: Above this many rows the cheaper limits apply. The statistic of a million rows is then
+#: 6e-4 null standard deviations from that with many more landmarks (docs/dev/numerics.md).
 LARGE_SAMPLE_ROWS = 50_000
-#: Where several models are compared, their sums differ by less than they err: finer.
+#: Limits where several models are compared. The sums of two similar models may differ by
+#: less than the error of each, so kernels are factored more finely, in double precision.
 SEVERAL_MODELS = LandmarkLimits(
     residual=1e-4, in_x=400, in_y=120, finer_in_y=10, single=False, reduces=False
 )
 SEVERAL_MODELS_LARGE = replace(SEVERAL_MODELS, in_x=250, in_y=80)
-#: A kernel that is a finite number of test functions (of a discrete y, of angles) is summed
-#: exactly for up to this many rows,
+#: A kernel on y that is a finite number of test functions (cells of a discrete y, angles)
+#: is summed exactly for up to this many rows: k(x, x') then has as many landmarks as rows.
 EXACT_ROWS = 2500
-#: with a residual that is rounding, and as many landmarks as rows.
+#: The residual of k(x, x') at which an exact sum stops: rounding error.
 EXACT_RESIDUAL = 1e-12
-#: Plans with more products than this are turned to the directions that matter,
+#: A plan with more products F_r·ξ_q of columns than this is projected on main directions:
+#: the sums over units of rows (`UnitSums`) hold that many numbers for each unit.
 WIDEST_PLAN = 8192
-#: which hold all but this share of the size of FᵀF and ξᵀξ.
+#: Directions are left out while they hold at most this share of ‖FᵀF‖_F, or of ‖ξᵀξ‖_F.
 REDUCED_SHARE = 1e-3
-#: Rows whose pairs tell what residual was reached.
-PROBE_ROWS = 400
-#: Power may be lost where the residual is this many times what was asked for,
+#: The residual that was reached is estimated from all pairs of this many rows.
+RESIDUAL_ROWS = 400
+#: A result notes that power may be lost if the residual is above both limits: this many
+#: times the one that was asked for, and `COARSE_RESIDUAL`.
 COARSE_FACTOR = 10
-#: and above this.
+#: Residuals up to this are not worth a note, whatever was asked for.
 COARSE_RESIDUAL = 5e-3
 
 
 class KernelPlan(NamedTuple):
-    """A plan, and what a result says of it."""
+    """A plan of one statistic, and what a result says of it."""
 
     plan: Plan
-    precision: float  #: The residual that was reached.
-    landmarks: tuple[int, int]  #: How many functions of x and of y there are.
+    precision: float  #: The relative residual that was reached (`estimate_residual`).
+    #: (R, q): how many features of x and test functions of y there are. It is a plain tuple
+    #: because users read it as ``details["landmarks"]``.
+    landmarks: tuple[int, int]
     notes: tuple[str, ...]
 
     def details(self) -> dict[str, Any]:
@@ -100,15 +109,29 @@ def plan_kernels(
     seed: Seed,
     limits: LandmarkLimits | None = None,
 ) -> KernelPlan:
-    """Factor both kernels, each on its own."""
-    some = rows.subsample
+    """Factor both kernels, each on its own: k ≈ FFᵀ and h ≈ ξξᵀ.
+
+    Landmarks are chosen among the rows of the subsample, whatever the number n of rows.
+
+    Parameters
+    ----------
+    rows : PreparedRows
+        The n rows, in the units of the kernels.
+    kernel_x, kernel_y
+        Kernels whose bandwidths are known. Finite locations are features already.
+    options : Options
+        Its `precision` replaces that of the limits.
+    limits : LandmarkLimits, optional
+        `SMALL_SAMPLE` or `LARGE_SAMPLE`, by the number of rows, unless given.
+    """
+    subsample = rows.subsample
     n = rows.n
     if limits is None:
         limits = LARGE_SAMPLE if n > LARGE_SAMPLE_ROWS else SMALL_SAMPLE
     precision = options.precision or limits.residual
     # Any kernel but a radial one is a finite number of test functions, with no landmarks.
     is_finite = not isinstance(kernel_y, Radial)
-    exact = is_finite and n <= EXACT_ROWS and options.precision is None
+    is_exact = is_finite and n <= EXACT_ROWS and options.precision is None
     # One BLAS thread: the last bits decide which landmarks are drawn, and must not depend
     # on the number of cores.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
@@ -117,27 +140,27 @@ def plan_kernels(
         else:
             feature_map = nystrom(
                 kernel_x,
-                some.x,
+                subsample.x,
                 seed.stream(Use.LANDMARKS),
-                precision=EXACT_RESIDUAL if exact else precision,
-                cap=n if exact else limits.in_x,
+                precision=EXACT_RESIDUAL if is_exact else precision,
+                cap=n if is_exact else limits.in_x,
                 single=limits.single,
             )
-        test_functions = some.residuals.kernel_test_functions(
+        test_functions = subsample.residuals.kernel_test_functions(
             kernel_y,
-            seed.stream(Use.LANDMARKS, 2),
+            seed.stream(Use.LANDMARKS, Y_LANDMARKS_STREAM),
             precision=precision / limits.finer_in_y,
             cap=limits.in_y,
             single=limits.single,
         )
         plan = Plan(Features((feature_map,)), test_functions)
         is_wide = plan.features.width * test_functions.width > WIDEST_PLAN
-        if is_wide and limits.reduces and not exact:
-            plan = _reduced(plan, feature_map, some)
-        reached = residual(plan, some, kernel_x, kernel_y)
+        if is_wide and limits.reduces and not is_exact:
+            plan = _project_on_main_directions(plan, feature_map, subsample)
+        reached = estimate_residual(plan, subsample, kernel_x, kernel_y)
     landmarks = (plan.features.width, plan.test_functions.width)
     notes: tuple[str, ...] = ()
-    if not exact and reached > max(COARSE_FACTOR * precision, COARSE_RESIDUAL):
+    if not is_exact and reached > max(COARSE_FACTOR * precision, COARSE_RESIDUAL):
         notes = (
             f"the kernels were seen through {landmarks[0]} functions of x, to a residual of"
             f" {reached:.1g} (asked: {precision:g}): the level holds, power may be lost",
@@ -145,63 +168,75 @@ def plan_kernels(
     return KernelPlan(plan=plan, precision=reached, landmarks=landmarks, notes=notes)
 
 
-def _reduced(plan: Plan, feature_map: FeatureMap, rows: RowsInMemory) -> Plan:
-    """Turn both sides to their main directions on some rows.
+def _project_on_main_directions(
+    plan: Plan, feature_map: FeatureMap, subsample: RowsInMemory
+) -> Plan:
+    """Project F and ξ each on the main directions that they have on the subsample.
 
     FᵀF and ξᵀξ are the same under any signs of rows: choosing directions by them keeps the
     level.
     """
     test_functions = plan.test_functions
     if feature_map.whites:
-        main = _main_directions(plan.features.evaluate(rows.x))
+        main = _main_directions(plan.features.evaluate(subsample.x))
         white = feature_map.whites[0] @ main
         feature_map = replace(feature_map, whites=(white,), sizes=(white.shape[1],))
     if isinstance(test_functions, SteinTestFunctions):
-        assert isinstance(rows.residuals, SteinResiduals)
-        main = _main_directions(test_functions.evaluate(rows.residuals))
+        assert isinstance(subsample.residuals, SteinResiduals)
+        main = _main_directions(test_functions.evaluate(subsample.residuals))
         test_functions = replace(test_functions, rotation=main)
     return Plan(Features((feature_map,)), test_functions, plan.panels)
 
 
 def _main_directions(values: FloatArray) -> FloatArray:
-    """Return the eigenvectors of vᵀv, (q, q'), but for a small share of its size."""
-    squares, axes = np.linalg.eigh(values.T @ values)
-    left = np.sqrt(np.cumsum(squares**2) / np.square(squares).sum())
-    return np.ascontiguousarray(axes[:, left > REDUCED_SHARE][:, ::-1])
+    """Return eigenvectors of vᵀv, (q, q'), largest first, for values v (n, q).
+
+    The smallest ones are left out, as many as together hold a share `REDUCED_SHARE` of the
+    Frobenius norm of vᵀv.
+    """
+    eigenvalues, eigenvectors = np.linalg.eigh(values.T @ values)  # increasing
+    share_below = np.sqrt(np.cumsum(eigenvalues**2) / np.square(eigenvalues).sum())
+    kept = eigenvectors[:, share_below > REDUCED_SHARE]
+    return np.ascontiguousarray(kept[:, ::-1])
 
 
-def residual(
+def estimate_residual(
     plan: Plan,
     rows: RowsInMemory,
     kernel_x: CovariateKernel | FiniteLocations,
     kernel_y: ResponseKernel,
 ) -> float:
-    """Estimate ‖H − (FFᵀ)∘(ξξᵀ)‖_F / ‖H‖_F off the diagonal, on some rows.
+    """Estimate ‖H − (FFᵀ)∘(ξξᵀ)‖_F / ‖H‖_F off the diagonal, on the first rows.
 
-    The largest of all models, where rows have the scores of several.
+    The largest residual of all models, where rows have the scores of several.
     """
-    some = slice(0, min(rows.n, PROBE_ROWS))
-    x = rows.x[some]
+    first_rows = slice(0, min(rows.n, RESIDUAL_ROWS))
+    x = rows.x[first_rows]
     features = plan.features.evaluate(x)
     largest = 0.0
-    for one in rows.residuals.take(some).by_model():
-        values = plan.test_functions.evaluate(one)
+    for residuals in rows.residuals.take(first_rows).by_model():
+        values = plan.test_functions.evaluate(residuals)
         h = values @ values.T
-        near = (features @ features.T) * h
-        if isinstance(one, SteinResiduals) and isinstance(kernel_y, Radial):
-            operator = SteinOperator.from_rows(x, one.u, one.scores, kernel_x, kernel_y)
+        factored = (features @ features.T) * h
+        if isinstance(residuals, SteinResiduals) and isinstance(kernel_y, Radial):
+            operator = SteinOperator.from_rows(
+                x, residuals.u, residuals.scores, kernel_x, kernel_y
+            )
             exact = operator.block(slice(None), slice(None))
         elif isinstance(kernel_x, FiniteLocations):
-            exact = near
+            exact = factored  # neither side has landmarks
         else:
-            exact = kernel_x(x, x) * h
-        largest = max(largest, _relative_difference(near, exact))
+            exact = kernel_x(x, x) * h  # ξ has no landmarks: h is exact
+        largest = max(largest, _relative_difference(factored, exact))
     return largest
 
 
-def _relative_difference(near: FloatArray, exact: FloatArray) -> float:
-    """Return ‖near − exact‖_F / ‖exact‖_F of two matrices without their diagonals."""
-    for matrix in (near, exact):
+def _relative_difference(factored: FloatArray, exact: FloatArray) -> float:
+    """Return ‖factored − exact‖_F / ‖exact‖_F of (n, n) matrices off their diagonals.
+
+    Both diagonals are set to 0 in place.
+    """
+    for matrix in (factored, exact):
         np.fill_diagonal(matrix, 0.0)
     size = float(np.linalg.norm(exact))
-    return float(np.linalg.norm(near - exact)) / size if size else 0.0
+    return float(np.linalg.norm(factored - exact)) / size if size else 0.0

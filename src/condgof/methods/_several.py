@@ -39,7 +39,7 @@ from condgof.laws import (
     score,
     shared_measures,
 )
-from condgof.methods._options import Options, elsewhere, open_source
+from condgof.methods._options import Options, comes_from_source, open_source
 from condgof.methods._plan import (
     LARGE_SAMPLE_ROWS,
     SEVERAL_MODELS,
@@ -47,7 +47,7 @@ from condgof.methods._plan import (
     plan_kernels,
 )
 from condgof.null import Dependence, Difference, dependence_of, differences
-from condgof.residuals import JointScoreResiduals, checked, line_of, raw_scores
+from condgof.residuals import JointScoreResiduals, check_coordinates, line_of, raw_scores
 from condgof.sample import Sample, Seed, Use, XUnits
 from condgof.stein import (
     ComparedRows,
@@ -58,14 +58,14 @@ from condgof.stein import (
     RowsInStream,
     SteinOperator,
     StreamReader,
-    added,
     law_of_rows,
     matmul,
     read_laws,
-    read_some,
+    read_subsample,
     reduce_over,
-    rows_named,
-    sampled_rows,
+    row_numbers_in_errors,
+    subsample_numbers,
+    sum_arrays,
     with_columns,
 )
 
@@ -74,6 +74,8 @@ from condgof.stein import (
 SINGULAR = 1e-10
 #: Rows from which sizes and skewness of H and M come.
 SQUARE_ROWS = 1024
+#: The stream of random numbers within `Use.LANDMARKS` that draws these rows.
+MATRIX_SIZES_STREAM = 3
 #: The least block that dependence="auto" chooses where scores are compared.
 SHORTEST_BLOCK = 2
 #: Two matrices nearer to each other than this, relative to their size, are the same,
@@ -116,7 +118,7 @@ def read_models(
     """Make models of what a user has, and open the source of the rows if there is one."""
     brought = list(models.values())
     source = None
-    if elsewhere(x, y):
+    if comes_from_source(x, y):
         brought, source = open_source(brought, x, y, missing, solver)
     ready = for_each(tuple(models), brought, as_model)
     if source is not None:
@@ -165,9 +167,9 @@ def on_common_line(laws: Sequence[Law], names: Sequence[str], sample: Sample) ->
     scores = for_each(names, laws, lambda law: raw_scores(law, sample).values)
     notes = _law_notes(names, laws)
     if line is not None:
-        u = checked(line.forward(u), sample)
+        u = check_coordinates(line.forward(u), sample)
         scores = for_each(
-            names, scores, lambda s: checked(line.scores(sample.y, s), sample)
+            names, scores, lambda s: check_coordinates(line.scores(sample.y, s), sample)
         )
     same_support = all(
         np.array_equal(one.low, low) and np.array_equal(one.high, high) for one in lines
@@ -240,11 +242,11 @@ def prepare_joint(
         landmarks = np.arange(sample.n)
         if options.chosen_solver(sample.n) == "lowrank":
             # Units come from the rows that a stream would draw.
-            landmarks = sampled_rows(sample.n, seed)
+            landmarks = subsample_numbers(sample.n, seed)
     else:
-        numbers, block = read_some(source, seed, options.engine)
+        numbers, block = read_subsample(source, seed, options.engine)
         sample = source.sample(block).ready()
-        with rows_named(numbers):
+        with row_numbers_in_errors(numbers):
             laws = [law_of_rows(model, block, sample, numbers) for model in ready]
             common = on_common_line(laws, names, sample)
         landmarks = np.arange(sample.n)
@@ -258,7 +260,7 @@ def prepare_joint(
         law_notes=common.notes,
     )
     if len(landmarks) < sample.n:
-        return replace(rows, landmark_rows=rows.take(landmarks))
+        return replace(rows, drawn_subsample=rows.take(landmarks))
     if source is None or sample.n == source.n:
         return rows
     compare = partial(_compare_jointly, x_units, names, to_unit)
@@ -415,7 +417,7 @@ def _lowrank_row_means(plan: Plan, joint: PreparedRows, engine: Engine) -> RowMe
         ]
 
     # Σ_i F_i⊗ξ_i (K, R, q) and Σ_i F_i²‖ξ_i‖² (K, R) of each model.
-    sums, diagonals = reduce_over(joint, engine, add, added)
+    sums, diagonals = reduce_over(joint, engine, add, sum_arrays)
     check_overflow(sums, diagonals)
     off_diagonal = np.square(sums).sum(axis=(1, 2)) - diagonals.sum(axis=1)
     means = off_diagonal / (n * (n - 1.0))
@@ -428,7 +430,7 @@ def _lowrank_row_means(plan: Plan, joint: PreparedRows, engine: Engine) -> RowMe
         )
         return _second_moments((whole - diagonal) / (n - 1.0) - means[:, None])
 
-    products, pair_squares = reduce_over(joint, engine, task, added)
+    products, pair_squares = reduce_over(joint, engine, task, sum_arrays)
     check_overflow(products, pair_squares)
     return RowMeans(means=means, products=products, pair_squares=pair_squares)
 
@@ -452,7 +454,7 @@ def _matrix_sizes(
     some: RowsInMemory, kernel_x: CovariateKernel, kernel_y: Radial, seed: Seed
 ) -> MatrixSizes:
     if some.n > SQUARE_ROWS:
-        rng = seed.stream(Use.LANDMARKS, 3)
+        rng = seed.stream(Use.LANDMARKS, MATRIX_SIZES_STREAM)
         some = some.take(np.sort(rng.choice(some.n, SQUARE_ROWS, replace=False)))
     n = some.n
     share = 1.0 / (n * (n - 1.0))

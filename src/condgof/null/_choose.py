@@ -14,15 +14,18 @@ from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns
 from condgof.residuals import CellResiduals, NormalScoreResiduals, Residuals
 from condgof.stein import PIECE_ROWS, Plan
 
-#: All rows are resampled up to this many of them,
+#: Every draw resamples all rows up to this many rows. For more rows, what
+#: `null_of_many_rows` returns takes less time and memory.
 RESAMPLED_ROWS = 4096
-#: and up to this work of all draws, in multiplications; beyond, a limit serves.
+#: The same up to this work of all draws together, in multiplications.
 RESAMPLED_WORK = 8e9
-#: The work of a row by itself, beside its products.
+#: The work of resampling a row once, in multiplications, beside those of F with ξ.
 ROW_WORK = 1000
-#: Single rows get weights up to this many rows; beyond, blocks of rows do.
+#: Up to this many rows each row has a bootstrap weight of its own, and all weights are held
+#: at once. For more rows, blocks or parcels of rows have the weights.
 WEIGHTED_ROWS = PIECE_ROWS
-#: Said where rows depend on each other and the null is that of a resampled y.
+#: The note of a result where rows depend on each other and the p-value is that of resampled
+#: y, because it is larger than that of random signs.
 LARGER_OF_TWO = (
     "of two p-values, by signs that groups or blocks share and by drawing y anew from the"
     " model, the larger one counts: here the latter"
@@ -39,19 +42,21 @@ def choose_nulls(
     solver: str,
     n_boot: int,
 ) -> list[Null]:
-    """Choose how to draw statistics under the null hypothesis; the larger p-value counts.
+    """Choose how to draw statistics under the null hypothesis: one null, or two.
 
-    There are two nulls where rows of a discrete y depend on each other. Residuals of a
-    model that is nearly certain, and right, are tiny and point one way: signs of groups or
-    blocks alone would reject it. Resampling y, row by row, does not see the dependence. The
-    larger of both p-values keeps its level where either does.
+    Of two nulls the larger p-value counts: it keeps its level where either does. There are
+    two where rows of a discrete y depend on each other. Residuals of a model that is nearly
+    certain, and right, are tiny and point one way: signs of groups or blocks alone would
+    reject it. Resampling y, row by row, does not see the dependence.
 
     Parameters
     ----------
     plan : Plan
         What is summed.
-    rows, residuals : TestedRows, Residuals
-        All rows, and residuals of some of them, which tell the kind of y.
+    rows : TestedRows
+        All rows.
+    residuals : Residuals
+        Those of a subsample of the rows; their class is the kind of y.
     dependence : Dependence
         How rows depend on each other.
     null, solver, n_boot
@@ -67,12 +72,14 @@ def choose_nulls(
     signs = _sign_null(rows, dependence, bootstrap=null)
     if dependence.independent or not isinstance(residuals, CellResiduals):
         return [signs]
-    # Put aside: rows are taken as independent, and resampled one by one.
-    aside = replace(dependence, aside=True, notes=(*dependence.notes, LARGER_OF_TWO))
-    second = _resampling_null(plan, rows, residuals, aside, solver=solver, n_boot=n_boot)
-    if second is None or null != "auto":
+    # The second null resamples row by row, as if rows were independent.
+    ignored = replace(dependence, ignored=True, notes=(*dependence.notes, LARGER_OF_TWO))
+    row_by_row = _resampling_null(
+        plan, rows, residuals, ignored, solver=solver, n_boot=n_boot
+    )
+    if row_by_row is None or null != "auto":
         return [signs]
-    return [signs, second]
+    return [signs, row_by_row]
 
 
 def refuse_resampling() -> NoReturn:
@@ -100,15 +107,18 @@ def _resampling_null(
     products = sum(cut.x_width * cut.y_width for cut in plan.cuts)
     work = float(n * (ROW_WORK + products)) * n_boot
     is_small = n <= RESAMPLED_ROWS and work <= RESAMPLED_WORK
-    of_all_rows = not rows.is_stream and solver != "lowrank"
-    if of_all_rows and (is_small or solver == "exact"):
+    may_hold_all_rows = not rows.is_stream and solver != "lowrank"
+    if may_hold_all_rows and (is_small or solver == "exact"):
         return Resample(dependence)
     return null_of_many_rows(residuals, dependence)
 
 
 @singledispatch
 def null_of_many_rows(residuals: Residuals, dependence: Dependence) -> Null:
-    """Return the null that stands for resampling y of many rows; by default all of them."""
+    """Return the null that stands for resampling many rows.
+
+    Where no other is registered for the class of residuals, all rows are resampled.
+    """
     return Resample(dependence)
 
 

@@ -45,6 +45,10 @@ MAX_GROUPS = 2**18
 #: Longer stretches are drawn on a coarser grid of rows, so that few canonical blocks have
 #: to be made again to find where a stretch began.
 LONGEST_STRETCH = 64
+#: The stream of random numbers, for each canonical block within `Use.BOOTSTRAP`, that draws
+#: where stretches begin. Signs have the stream without a number, and normal weights have 2
+#: (`condgof.null._bootstrap.normal_weights`).
+STRETCH_STREAM = 1
 
 #: Lags at which the warning tests the correlation of scores.
 LAGS = 5
@@ -52,9 +56,9 @@ LAGS = 5
 WARNING_LEVEL = 1e-5
 #: With fewer rows no warning is given.
 FEWEST_ROWS_TO_WARN = 60
-#: Rows of each stretch of a source (`condgof.residuals.STRETCHES`) for the warning,
+#: Rows of each stretch of a source (`condgof.residuals.STRETCHES`) for the warning.
 ROWS_TO_WARN = 1024
-#: and for dependence="auto".
+#: Rows of each stretch of a source for dependence="auto".
 ROWS_FOR_AUTO = 4096
 #: Rows that are enough to estimate correlations and medians from.
 ENOUGH_ROWS = 100_000
@@ -120,7 +124,7 @@ class StretchSigns:
 
     def _begun(self, block: int) -> BegunStretches:
         rows = rows_of(block, self.n)
-        stream = self.seed.stream(Use.BOOTSTRAP, block, 1)
+        stream = self.seed.stream(Use.BOOTSTRAP, block, STRETCH_STREAM)
         uniforms = stream.random((BLOCK, self.m), dtype=np.float32)
         # The uniform numbers are used from the last row to the first. Results with a seed
         # depend on this order.
@@ -285,7 +289,7 @@ class Dependence:
     notes: tuple[str, ...] = ()
     #: Whether a test treats rows as independent although they are not. The details of its
     #: result still give the block length or the number of groups.
-    aside: bool = False
+    ignored: bool = False
 
     @property
     def units(self) -> RowUnits:
@@ -297,7 +301,7 @@ class Dependence:
     @property
     def independent(self) -> bool:
         """Whether rows are treated as independent, as they are if each is its own group."""
-        return self.aside or self.units.independent()
+        return self.ignored or self.units.independent()
 
     @property
     def count(self) -> int:

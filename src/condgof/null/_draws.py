@@ -43,8 +43,9 @@ class NullDraws:
     """Statistics of the data and their draws under the null hypothesis."""
 
     statistics: FloatArray  #: Σ_{i≠j} of each, then the additional ones, (K,).
-    draws: FloatArray  #: Column by column drawn together, (K, m).
-    sizes: FloatArray  #: What the terms of each add up to: the unit of its rounding, (K,).
+    draws: FloatArray  #: Draws of the same, (K, m); those of a column are drawn together.
+    #: The size of the terms of each sum, (K,): rounding is relative to it.
+    sizes: FloatArray
     #: Numbers of statistics that are not made of features and test functions, by name.
     additional: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)  #: What a result says of them.
@@ -60,9 +61,10 @@ class NullDraws:
         )
 
     def first(self, n: int) -> FirstStatistic:
-        """Return the first sum of n rows, with draws of it over n − 1.
+        """Return the first statistic, that of a plan with a single one, of n rows.
 
-        Draws that differ from the sum by rounding alone are made equal to it.
+        Its sum is returned as it is, and its draws are divided by n − 1. Draws that differ
+        from the sum by rounding alone are made equal to it.
         """
         total = float(self.statistics[0])
         within = SAME_SUM * (abs(total) + float(self.sizes[0]))
@@ -106,7 +108,10 @@ class Null(Protocol):
 
     @property
     def solver(self) -> str:
-        """Whether draws are of single rows ("exact") or not ("lowrank")."""
+        """What `adaptive` reports as the solver.
+
+        "exact" where y of all rows is resampled in every draw, else "lowrank".
+        """
 
     @property
     def dependence(self) -> Dependence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -39,36 +40,55 @@ from condgof.stein import (
     PIECE_ROWS,
     Piece,
     Plan,
+    RowUse,
     Unit,
-    added,
     gather,
     gather_units,
     reduce_over,
-    row_uniforms,
+    row_range_uniforms,
+    sum_arrays,
 )
 
 #: Multiplications of a chunk of draws: a fraction of a second.
 CHUNK_WORK = 2e8
 #: Most draws in one chunk.
 CHUNK_DRAWS = 32
-#: Less work than this in all is done sooner by one thread than by several.
+#: Less work than this in all, in multiplications, is done sooner by one thread than by
+#: several.
 ONE_THREAD_WORK = 3e9
-#: Numbers that are held at a time.
+#: Most numbers that are held at a time (64 MB in double precision).
 HELD_NUMBERS = 2**23
 #: Draws of a chunk of the Gaussian limit.
 LIMIT_CHUNK = 16
-#: Directions of FᵀF below this share of the largest are left out of the limit.
-SMALLEST_DIRECTION = 1e-7
-#: A discrete y of many rows is resampled in this many strata of rows,
+#: Eigen-directions of FᵀF and C whose eigenvalue is below this share of the largest are
+#: left out of the limit: they have next to no part in a draw.
+SMALLEST_ROOT_DIRECTION = 1e-7
+#: Most strata of rows of a discrete y. There is one for each piece of `PIECE_ROWS` rows,
+#: up to this many: the sums over all strata and resamples are held.
 STRATA = 64
-#: at least in these,
+#: Fewest strata: the fewer there are, the more two draws have in common.
 LEAST_STRATA = 8
-#: and this often in each; every draw takes one of these of each stratum.
+#: How often y is resampled in each stratum; every draw takes one of these at random. More
+#: of them give more different draws, and each takes a pass over the rows.
 RESAMPLES_PER_STRATUM = 48
-#: Rows are nearly certain where all cells but one have this probability together,
+#: Rows are nearly certain where all cells but the most probable one have at most this
+#: probability together. They are resampled in every draw (docs/dev/discrete-y.md).
 NEARLY_CERTAIN = 0.01
-#: of up to this many rows; of more, a smaller one, so that exceptions stay few.
+#: Above this many rows that probability falls as 1/rows, so that nearly certain rows have
+#: at most 0.01·50,000 = 500 exceptions in a draw on average.
 NEARLY_CERTAIN_ROWS = 50_000
+
+# Streams of random numbers within `Use.MODEL_SAMPLE`. Numbers are part of every result, and
+# none is used twice: 6 and 7 are in `condgof.residuals` (`CENSORING_STREAM` and
+# `EXCEPTIONS_STREAM`), and `mmd` has the stream without a number.
+#: `Resample` draws y; a stream for each chunk of draws.
+RESAMPLE_STREAM = 1
+#: `GaussianLimit` draws normal numbers; a stream for each chunk of draws.
+LIMIT_STREAM = 2
+#: `GaussianLimit` draws the largest outliers.
+OUTLIERS_STREAM = 3
+#: `RecombinedResample` chooses one resample of each stratum for each draw.
+RECOMBINATION_STREAM = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +105,20 @@ class Resample:
         features, values = plan.hold(rows)
         resampler = rows.resampler(plan.test_functions, seed)
         feature_squares = plan.feature_squares(features)
-        left = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
-        work = sum(one.size * cut.y_width for one, cut in zip(left, plan.cuts, strict=True))
+        # Fᵀ of each panel, (R_p, n).
+        transposed = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
+        work = sum(  # multiplications of a draw
+            one.size * cut.y_width for one, cut in zip(transposed, plan.cuts, strict=True)
+        )
         at_once = HELD_NUMBERS // max(values.size, 1)
-        chunk = min(CHUNK_DRAWS, max(1, min(CHUNK_WORK // max(work, 1), at_once)))
-        chunk = int(chunk)
+        chunk = int(min(CHUNK_DRAWS, max(1, min(CHUNK_WORK // max(work, 1), at_once))))
         is_double = values.dtype == features.dtype == np.float64
         rounding = DOUBLE_ROUNDING if is_double else SINGLE_ROUNDING
 
         def statistics(xi: AnyArray) -> FloatArray:
             """Return the statistics of m samples of ξ (n, m, q), (K, m)."""
             sums = []
-            for one, cut in zip(left, plan.cuts, strict=True):
+            for one, cut in zip(transposed, plan.cuts, strict=True):
                 product = one @ xi[:, :, cut.y].reshape(len(xi), -1)
                 product = product.reshape(len(one), xi.shape[1], -1)
                 sums.append(product.transpose(1, 0, 2))
@@ -105,7 +127,8 @@ class Resample:
             return settle(whole - diagonal, whole + diagonal, rounding).T
 
         def task(start: int) -> FloatArray:
-            rng = seed.stream(Use.MODEL_SAMPLE, 1, start)
+            """Return all statistics of the draws from `start` on, (K, draws)."""
+            rng = seed.stream(Use.MODEL_SAMPLE, RESAMPLE_STREAM, start)
             resampled = resampler.draw(rng, min(chunk, m - start))
             return np.vstack([statistics(resampled.values), resampled.additional])
 
@@ -116,13 +139,14 @@ class Resample:
         chunks = engine.local.map(task, range(0, m, chunk), most=most_threads)
         draws = np.concatenate(list(chunks), axis=1)
         check_overflow(observed, draws)
-        count = len(diagonal)
-        sizes = term_sizes(diagonal, draws[:count], len(features))
+        # Additional statistics, those of the resampler, follow the sums.
+        sum_count = len(diagonal)
+        sizes = term_sizes(diagonal, draws[:sum_count], len(features))
         return NullDraws(
             statistics=observed,
             draws=draws,
-            sizes=np.append(sizes, np.zeros(len(observed) - count)),
-            additional={name: count + k for k, name in enumerate(resampler.names)},
+            sizes=np.append(sizes, np.zeros(len(observed) - sum_count)),
+            additional={name: sum_count + k for k, name in enumerate(resampler.names)},
             details={"null": "model"},
         )
 
@@ -144,14 +168,15 @@ class GaussianLimit:
         functions = plan.test_functions
         assert isinstance(functions, NormalTestFunctions)
         covariance = functions.covariance
-        size = rows.n * functions.d_y
-        most = surprise_count(size)
+        score_count = rows.n * functions.d_y  # normal scores of all rows and columns of y
+        most = surprise_count(score_count)
 
         def largest(residuals: Residuals) -> FloatArray:
             assert isinstance(residuals, NormalScoreResiduals)
             return np.asarray(top_surprises(residuals.u.reshape(1, -1), most)[0])
 
         totals = gather(plan, rows, rows.n, largest, most, seed, engine)
+        # A draw of Fᵀξ is root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
         root_x = _symmetric_root(totals.gram).astype(np.float32)
         root_y = _symmetric_root(covariance).astype(np.float32)
         width = root_x.shape[1]
@@ -160,7 +185,8 @@ class GaussianLimit:
         right = [np.ascontiguousarray(root_y[cut.y].T) for cut in plan.cuts]
 
         def task(start: int) -> FloatArray:
-            rng = seed.stream(Use.MODEL_SAMPLE, 2, start)
+            """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
+            rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
             count = min(LIMIT_CHUNK, m - start)
             normal = rng.standard_normal((count, width, q), dtype=np.float32)
             sums = []
@@ -187,15 +213,20 @@ class GaussianLimit:
             sizes=mean,
             details={"null": "limit"},
         )
-        tops = draw_top_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, 3))
-        outliers = float(excess(totals.largest[None], size)[0])
-        return drawn.plus(OUTLIERS, outliers, excess(tops, size))
+        rng = seed.stream(Use.MODEL_SAMPLE, OUTLIERS_STREAM)
+        tops = draw_top_surprises(score_count, m, rng)
+        outliers = float(excess(totals.largest[None], score_count)[0])
+        return drawn.plus(OUTLIERS, outliers, excess(tops, score_count))
 
 
 def _symmetric_root(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric root, (q, q), whatever the signs and order of eigenvectors."""
+    """Return the symmetric root of a positive semi-definite matrix, both (q, q).
+
+    Unlike other roots it does not depend on the signs and the order of eigenvectors, which
+    rounding may change.
+    """
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    kept = values > SMALLEST_DIRECTION * values[-1]
+    kept = values > SMALLEST_ROOT_DIRECTION * values[-1]
     return np.asarray((axes[:, kept] * np.sqrt(values[kept])) @ axes[:, kept].T)
 
 
@@ -224,25 +255,30 @@ class RecombinedResample:
             stratum_of = np.arange(piece.start, piece.stop) // length
             resampler = _cell_resampler(plan, piece)
             for number in range(RESAMPLES_PER_STRATUM):
-                uniforms = row_uniforms(seed, piece.start, piece.stop, 2, number)
+                uniforms = row_range_uniforms(
+                    seed, piece.start, piece.stop, RowUse.RESAMPLE, number
+                )
                 values = resampler.drawn(uniforms, certain)
                 for stratum in np.unique(stratum_of):
                     some = np.flatnonzero(stratum_of == stratum)
                     unit = int(stratum) * RESAMPLES_PER_STRATUM + number
                     yield Unit(unit, some, values=values[some])
-            # The data themselves, for the diagonal.
+            # The last unit is all rows with their own y, for the diagonal of the data.
             yield Unit(strata * RESAMPLES_PER_STRATUM, slice(None))
 
         # Totals are of the data: resampled values replace ξ in the sums over units alone.
         units = gather_units(plan, rows, units_of, engine)
         observed = plan.squares([one[None] for one in units.totals])[0] - units.diagonal[-1]
-        rng = seed.stream(Use.MODEL_SAMPLE, 5)
+        rng = seed.stream(Use.MODEL_SAMPLE, RECOMBINATION_STREAM)
+        # The unit that each draw takes of each stratum, (strata, m).
         taken = rng.integers(0, RESAMPLES_PER_STRATUM, (strata, m))
         taken += RESAMPLES_PER_STRATUM * np.arange(strata)[:, None]
         step = max(1, HELD_NUMBERS // sum(one.size for one in units.totals))
         parts = []
         for start in range(0, m, step):
             draws = range(start, min(start + step, m))
+            # `chosen` is 1 where a draw (a row) takes a unit (a column): sums of the units
+            # that a draw takes are products with it.
             columns = taken[:, draws].T.ravel()
             row_ends = np.arange(0, len(draws) * strata + 1, strata)
             chosen = csr_array(
@@ -254,9 +290,10 @@ class RecombinedResample:
                 for one in units.sums
             ]
             diagonal: AnyArray = np.asarray(chosen @ units.diagonal)
-            more = _exceptional_sums(plan, rows, certain, draws, seed, engine)
-            if more:
-                *sums, diagonal = added([[*sums, diagonal], more])
+            changes = _exceptional_sums(plan, rows, certain, draws, seed, engine)
+            if changes is not None:
+                sums = sum_arrays([sums, changes.sums])
+                diagonal = diagonal + changes.diagonal
             parts.append((plan.squares(sums) - diagonal).T)
         all_draws = np.concatenate(parts, axis=1)
         check_overflow(observed, all_draws)
@@ -269,10 +306,18 @@ class RecombinedResample:
 
 
 def _cell_resampler(plan: Plan, piece: Piece) -> CellResampler:
+    """Return what resamples the discrete y of a piece, as test functions of the plan."""
     assert isinstance(piece.residuals, CellResiduals)
     resampler = piece.residuals.cell_resampler(plan.test_functions, piece.keep)
     assert resampler is not None
     return resampler
+
+
+class _ExceptionalSums(NamedTuple):
+    """What exceptions of nearly certain rows add to each of m draws."""
+
+    sums: list[FloatArray]  #: To Fᵀξ of each panel, (m, R_p, q_p).
+    diagonal: FloatArray  #: To the diagonal of each statistic, (m, K).
 
 
 def _exceptional_sums(
@@ -282,20 +327,20 @@ def _exceptional_sums(
     draws: range,
     seed: Seed,
     engine: Engine,
-) -> list[FloatArray]:
-    """Return what exceptions of nearly certain rows add to each draw.
+) -> _ExceptionalSums | None:
+    """Return what exceptions of nearly certain rows add to some draws; None: nothing.
 
-    To the sums of each panel, (m, R_p, q_p), and to the diagonal of each statistic, (m, K);
-    an empty list where there are no exceptions.
+    Strata have each of these rows at its most probable cell. Where a draw has an exception,
+    F⊗(ξ of the other cell − ξ of the most probable one) is added.
     """
     shapes = [(cut.x_width, cut.y_width) for cut in plan.cuts]
     step = max(1, HELD_NUMBERS // max(math.prod(shape) for shape in shapes))
 
-    def task(piece: Piece) -> list[FloatArray]:
+    def task(piece: Piece) -> _ExceptionalSums | None:
         resampler = _cell_resampler(plan, piece)
         exceptions = resampler.exceptions(piece.start, certain, draws, seed)
         if not len(exceptions.rows):
-            return []
+            return None
         codes = resampler.other_cells(exceptions)
         sums = [np.zeros((len(draws), *shape)) for shape in shapes]
         diagonal = np.zeros((len(draws), len(plan.statistics)))
@@ -314,10 +359,18 @@ def _exceptional_sums(
             squares = plan.value_squares(exceptional) - plan.value_squares(usual)
             products = plan.feature_squares(features)[:, :, None] * squares[:, None, :]
             diagonal[draw] += np.add.reduceat(plan.by_panel(products), first, axis=0)
-        return [*sums, diagonal]
+        return _ExceptionalSums(sums=sums, diagonal=diagonal)
 
-    def merge(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
-        some = [part for part in parts if part]
-        return added(some) if some else []
+    def merge(parts: Iterable[_ExceptionalSums | None]) -> _ExceptionalSums | None:
+        whole: _ExceptionalSums | None = None
+        for part in parts:
+            if whole is None:
+                whole = part
+            elif part is not None:
+                whole = _ExceptionalSums(
+                    sums=sum_arrays([whole.sums, part.sums]),
+                    diagonal=whole.diagonal + part.diagonal,
+                )
+        return whole
 
     return reduce_over(rows, engine, task, merge)

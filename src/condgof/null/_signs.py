@@ -22,17 +22,29 @@ from condgof.null._draws import (
 )
 from condgof.residuals import OUTLIERS
 from condgof.sample import Seed
-from condgof.stein import Piece, Plan, Unit, UnitSums, gather_units, row_uniforms
+from condgof.stein import (
+    Piece,
+    Plan,
+    RowUse,
+    Unit,
+    UnitSums,
+    gather_units,
+    row_range_uniforms,
+)
 
-#: So few rows have few patterns of signs: ties must be seen, so double precision is used.
+#: Up to this many rows, draws are computed in double precision: few rows have few patterns
+#: of signs, and draws that tie with the statistic must be recognised.
 FEW_ROWS = 32
-#: Numbers that are held at a time;
+#: Most numbers that a task holds at a time (64 MB in double precision).
 HELD_NUMBERS = 2**23
-#: a large block of columns is worked on in this many parts, for several threads.
+#: A large block of columns is cut into this many parts, so that several threads have work.
 BLOCK_PARTS = 4
-#: Beyond `RowSigns`, independent rows are gathered in at most this many blocks.
+#: Most blocks of independent rows in `BlockSigns`. The covariance of the draws is right on
+#: average, with a noise that falls with the number of blocks (docs/theory/factoring.md);
+#: time and memory grow with it.
 MOST_BLOCKS = 2048
-#: Rows that depend on each other are gathered in at most this many parcels.
+#: Most parcels of dependent rows in `ParcelSigns`. Pairs of rows within a parcel are left
+#: out: more parcels leave out fewer pairs, and take more time and memory.
 MOST_PARCELS = 512
 
 
@@ -55,15 +67,17 @@ class RowSigns:
         weights = self.dependence.weights(self.bootstrap, n, m, seed)
         w = weights.block(0, n)
         drawn = _weighted_rows(plan, rows, w, engine)
-        # Of a multinomial bootstrap draws are divided by n, and statistics by n − 1.
+        # Sums become statistics when they are divided by n − 1. Draws are to be multiplied
+        # by `factor` instead, which is 1/n for the multinomial bootstrap.
         drawn = replace(drawn, draws=weights.factor * (n - 1) * drawn.draws)
         if len(plan.statistics) == 1:  # tests of one pair of kernels have no other family
             return drawn
-        (piece,) = rows.pieces()  # so few rows are one piece
+        (piece,) = rows.pieces()  # at most `PIECE_ROWS` rows get weights of their own
         values = _additional_values(plan, piece)
         if values is None:
             return drawn
-        # Where scores are all that is known, this takes the place of the largest outliers.
+        # Where only Stein scores are known, there is no statistic of the largest outliers:
+        # this one takes its place in the combination.
         return drawn.plus(OUTLIERS, float(values.sum()), values @ w)
 
 
@@ -83,19 +97,25 @@ def _additional_values(plan: Plan, piece: Piece) -> FloatArray | None:
 def _weighted_rows(
     plan: Plan, rows: TestedRows, w: FloatArray, engine: Engine
 ) -> NullDraws:
-    """Draw ‖Σ_i w_i F_i⊗ξ_i‖² − Σ_i w_i²‖F_i‖²‖ξ_i‖² for each column of weights (n, m)."""
+    """Draw ‖Σ_i w_i F_i⊗ξ_i‖² − Σ_i w_i²‖F_i‖²‖ξ_i‖² for each column of weights (n, m).
+
+    Statistics are computed in the precision of F and ξ. Draws of more than `FEW_ROWS` rows
+    are computed in single precision, with ξ divided by its largest value so that squares do
+    not overflow.
+    """
     features, values = plan.hold(rows)
     n = len(values)
     check_overflow(values)
-    unit = np.abs(values).max() or 1.0  # so that single precision does not overflow
+    largest = np.abs(values).max() or 1.0
     dtype = np.float64 if n <= FEW_ROWS else np.float32
-    left: AnyArray = np.asarray(w.T, dtype=dtype)
-    thin: AnyArray = np.asarray(features, dtype=dtype)
-    scaled: AnyArray = np.asarray(values / unit, dtype=dtype)
+    draw_weights: AnyArray = np.asarray(w.T, dtype=dtype)  # (m, n)
+    draw_features: AnyArray = np.asarray(features, dtype=dtype)
+    draw_values: AnyArray = np.asarray(values / largest, dtype=dtype)
 
     def terms(panel: int, columns: slice) -> AnyArray:
-        y = scaled[:, plan.cuts[panel].y]
-        return (thin[:, columns, None] * y[:, None, :]).reshape(n, -1)
+        """Return F_i⊗ξ_i of some columns of F in a panel, (n, columns·q_p)."""
+        xi = draw_values[:, plan.cuts[panel].y]
+        return (draw_features[:, columns, None] * xi[:, None, :]).reshape(n, -1)
 
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         totals = [(features[:, cut.x].T @ values[:, cut.y])[None] for cut in plan.cuts]
@@ -104,20 +124,18 @@ def _weighted_rows(
         whole = plan.squares(totals)[0]
         diagonal = plan.diagonal(feature_squares, value_squares)
         w_squares = np.square(w)
-        drawn_diagonal = diagonal[:, None]
+        drawn_diagonal = diagonal[:, None]  # (K, 1): that of the data, where w is ±1
         if (w_squares != 1.0).any():
-            drawn_diagonal = np.concatenate(
-                [
-                    _pair_products(
-                        feature_squares[:, panel.features],
-                        value_squares[:, panel.test_functions],
-                    ).T
-                    @ w_squares
-                    for panel in plan.panels
-                ]
-            )
-    forms = _quadratic_forms(plan, terms, left, engine).forms
-    forms = np.square(unit, dtype=float) * forms
+            by_panel = []
+            for panel in plan.panels:
+                products = _pair_products(
+                    feature_squares[:, panel.features],
+                    value_squares[:, panel.test_functions],
+                )
+                by_panel.append(products.T @ w_squares)
+            drawn_diagonal = np.concatenate(by_panel)  # (K, m)
+    forms = _quadratic_forms(plan, terms, draw_weights, engine).forms
+    forms = np.square(largest, dtype=float) * forms
     check_overflow(whole, forms)
     is_double = values.dtype == features.dtype == np.float64
     rounding = DOUBLE_ROUNDING if is_double else SINGLE_ROUNDING
@@ -140,8 +158,10 @@ def _pair_products(a: AnyArray, b: AnyArray) -> AnyArray:
 class BlockSigns:
     """Give blocks of many independent rows random signs; within a block signs are fixed.
 
-    Of weights that are no signs, Σ_b w_b²‖V_b‖² is replaced by its mean: all kinds of
-    weights have E[w²] = 1 (the multinomial ones up to 1/B).
+    V_b = Σ_{i∈b} ε_i F_i⊗ξ_i is the sum over block b with the signs ε of its rows, and a
+    draw is ‖Σ_b w_b V_b‖² − Σ_b w_b²‖V_b‖². For weights w that are no signs, the second sum
+    is replaced by its mean Σ_b ‖V_b‖²: all kinds of weights have E[w²] = 1 (the multinomial
+    ones up to 1/B, for B blocks).
     """
 
     bootstrap: str
@@ -201,6 +221,7 @@ class ParcelSigns:
         drawn = weighted_units(plan, units.sums, weights, engine)
         whole = plan.squares([one[None] for one in units.totals])[0]
         sizes = units.diagonal.sum(axis=0)
+        # Pairs within a parcel are left out, so that sums are scaled up to all pairs.
         pairs_between = float(n) * n - float(np.square(units.counts).sum())
         factor = n * (n - 1.0) / pairs_between
         return NullDraws(
@@ -223,16 +244,17 @@ def sum_over_blocks(
     length = block_length(rows.total, most)
 
     def units_of(piece: Piece) -> Iterable[Unit]:
-        uniforms = row_uniforms(seed, piece.start, piece.stop, 1)
+        uniforms = row_range_uniforms(seed, piece.start, piece.stop, RowUse.BLOCK_SIGN)
         signs = np.where(uniforms >= 0.5, 1.0, -1.0)
-        # Pieces of a Dask array begin where its chunks do, not where blocks do.
-        first = min(-piece.start % length, piece.total)
-        if first:
+        # Pieces of a Dask array begin where its chunks do, not where blocks do: the first
+        # rows of a piece may be the end of a block.
+        begun = min(-piece.start % length, piece.total)
+        if begun:
             number = piece.start // length
-            yield Unit(number, slice(first), length=length, signs=signs[:first])
-        if first < piece.total:
-            number = (piece.start + first) // length
-            yield Unit(number, slice(first, None), length=length, signs=signs[first:])
+            yield Unit(number, slice(begun), length=length, signs=signs[:begun])
+        if begun < piece.total:
+            number = (piece.start + begun) // length
+            yield Unit(number, slice(begun, None), length=length, signs=signs[begun:])
 
     return gather_units(plan, rows, units_of, engine)
 
@@ -270,19 +292,28 @@ def _quadratic_forms(
     *,
     with_squares: bool = False,
 ) -> WeightedUnits:
-    """Return ‖Σ_b w_b V_b‖² of each statistic for weights (m, B).
+    """Return ‖Σ_b w_b V_b‖² of each statistic for weights (m, B) of units or rows b.
 
-    `terms` gives V of some columns of features in a panel, (B, columns·q_p): some columns
-    are computed at a time, and added up within blocks of features. Statistics are numbered
-    panel by panel, block by block, which is the order in which the parts come.
+    Some columns of features are computed at a time, and added up within blocks of features.
+    Statistics are numbered panel by panel, block by block, which is the order in which the
+    parts come.
+
+    Parameters
+    ----------
+    terms : callable
+        The number of a panel and some columns of F → V of these, (B, columns·q_p).
+    weights : ndarray of shape (m, B)
+        The weights of each draw.
+    with_squares : bool
+        Whether `WeightedUnits.unit_squares` are computed too; else they are empty.
     """
 
     def task(item: _Columns) -> FloatArray:
         part = terms(item.panel, item.columns)
         width = item.columns.stop - item.columns.start
         square = np.square(weights @ part, dtype=np.float64)
-        square = square.reshape(len(weights), width, -1).sum(axis=1)
-        if with_squares:
+        square = square.reshape(len(weights), width, -1).sum(axis=1)  # (m, q_p)
+        if with_squares:  # they are one more row, after those of the draws
             each = np.einsum("bc,bc->c", part, part, dtype=np.float64)
             square = np.vstack([square, each.reshape(width, -1).sum(axis=0)])
         # `y_blocks` is 1 where a column belongs to a block: the first 1 is where it begins.
@@ -303,13 +334,13 @@ def _quadratic_forms(
 class _Columns(NamedTuple):
     """Some columns of features of a block, which are worked on together."""
 
-    panel: int
-    block_start: int  #: The first column of the block.
-    columns: slice
+    panel: int  #: The number of the panel.
+    block_start: int  #: The first column of the block: with the panel, it names the block.
+    columns: slice  #: Columns of F.
 
 
 def _column_parts(plan: Plan, units: int) -> list[_Columns]:
-    """Cut the blocks of features of each panel into parts that fit into memory."""
+    """Cut the blocks of features of each panel into parts of `HELD_NUMBERS` at most."""
     parts = []
     for number, (panel, cut) in enumerate(zip(plan.panels, plan.cuts, strict=True)):
         most = max(1, HELD_NUMBERS // (units * cut.y_width))

@@ -143,7 +143,7 @@ def names_column(part: Slice | None, axis: Axis) -> bool:
 
 
 def part_rows(checked: CheckedRows, part: Slice | None) -> AnyArray:
-    """Tell which rows of a check are in a subgroup, (n,) booleans; all without one."""
+    """Return which rows of a check are in a subgroup, (n,) booleans; all without one."""
     if part is None:
         return np.ones(checked.n, bool)
     return np.isin(checked.rows, part.rows)
@@ -191,15 +191,18 @@ def sides(
 ) -> tuple[str, ...]:
     """Return colours of intervals: "even" where they hold what is expected.
 
-    `turned`, an interval above it is "low", not "high".
+    If they are `turned`, an interval above what is expected is "low", not "high".
     """
-    more, less = ("low", "high") if turned else ("high", "low")
-    above = low > expected
-    below = high < expected
-    return tuple(np.where(above, more, np.where(below, less, "even")).tolist())
+    side = np.where(low > expected, 1, np.where(high < expected, -1, 0))
+    return tuple(side_colours(side, turned=turned).tolist())
+
+
+def more_and_less(*, turned: bool) -> tuple[str, str]:
+    """Return the colours of estimates above and below what is expected."""
+    return ("low", "high") if turned else ("high", "low")
 
 
 def side_colours(side: IntArray, *, turned: bool = False) -> AnyArray:
     """Return the colours of sides: 1, −1 or 0 each, in their shape."""
-    more, less = ("low", "high") if turned else ("high", "low")
+    more, less = more_and_less(turned=turned)
     return np.where(side > 0, more, np.where(side < 0, less, "even")).astype(object)

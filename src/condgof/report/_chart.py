@@ -2,10 +2,10 @@
 
 The description has axes, marks, words and the numbers behind it.
 
-SVG under a legend in HTML is for pages, matplotlib's Axes for notebooks. "high" is the
-colour of data that lie higher or spread more than the model says, "low" of the other way;
-colours are classes of charts.css. Marks of one kind are one path: a thousand points are ten
-kilobytes.
+Pages have SVG under a legend in HTML; notebooks have Axes of matplotlib. Colours are
+classes of charts.css: "high" where data lie higher or spread more than predicted, "low"
+where they lie lower or spread less. All marks of one kind are one SVG path, so that a
+thousand points take ten kilobytes.
 """
 
 from __future__ import annotations
@@ -29,54 +29,63 @@ from condgof.errors import require
 from condgof.report._text import html, label, shorten, tick_texts, ticks, visible
 from condgof.result import number
 
-#: Steps of the diverging scale to either side of its middle, "s0": "s-4" to "s4".
+#: Steps of the diverging scale to either side of its middle, "s0".
 STEPS = 4
-#: All kinds of marks; each has a colour of that name in charts.css.
+#: The kinds of the diverging scale, from "s-4" (data lower) to "s4" (data higher).
+DIVERGING = tuple(f"s{step}" for step in range(-STEPS, STEPS + 1))
+#: All kinds of marks; each has a colour of the same name in charts.css.
 KINDS = (
-    *(
-        "data",
-        "bar",
-        "barx",
-        "model",
-        "band50",
-        "band90",
-        "high",
-        "low",
-        "even",
-        "shade",
-        "ink",
-        "soft",
-    ),
-    *(f"s{step}" for step in range(-STEPS, STEPS + 1)),
+    "data",  # single rows
+    "bar",  # bars of a histogram
+    "barx",  # bars that end outside their band
+    "model",  # what the model predicts
+    "band50",  # the model's 50% interval
+    "band90",  # the model's 90% interval, and bands of chance
+    "high",  # data higher than predicted
+    "low",  # data lower than predicted
+    "even",  # no significant difference
+    "shade",  # the range of a subgroup on an axis
+    "ink",  # text
+    "soft",  # lines and text in the background
+    *DIVERGING,
 )
-#: Rows beyond one edge of a chart that are drawn, letters of the name of a level on an
-#: axis.
-MOST_BEYOND, LONGEST = 200, 20
+#: Most rows beyond one edge of a chart that are drawn, the farthest first.
+MOST_BEYOND = 200
+#: Most letters of a category's name on an axis.
+LONGEST = 20
+#: Intervals with dots smaller than this, in pixels, have thin whiskers.
+SMALL_DOT = 4
+#: Samples of fewer values than this have all of them on the axis.
+FEWEST_TO_CUT = 20
+#: Levels of the quantiles between which values always are on the axis.
+INNER_LEVELS = (0.005, 0.995)
+#: An axis leaves out far values if the full range is wider than this many inner ranges.
+TOO_WIDE = 1.5
+#: Values up to this many inner ranges beyond the inner range are on the axis all the same.
+REACH_BEYOND = 0.35
 
 Ends: TypeAlias = tuple[float, float]
 
 
 class Scale(NamedTuple):
-    """One axis: its name, its ends in the units of the data, its ticks.
-
-    Of `places` the ticks are names.
-    """
+    """One axis: its name, its ends in the units of the data, its ticks."""
 
     name: str
     ends: Ends
-    at: tuple[float, ...] = ()
-    texts: tuple[str, ...] = ()
-    places: bool = False
+    at: tuple[float, ...] = ()  #: Where ticks are.
+    texts: tuple[str, ...] = ()  #: What is written at each tick.
+    places: bool = False  #: Whether ticks are names of categories, and have no grid lines.
 
 
 class Points(NamedTuple):
-    """Points: "dot", "pin" (upright), or triangles."""
+    """Points at x and y, (k,) each."""
 
     x: AnyArray
     y: AnyArray
     kind: str = "data"
+    #: "dot", "pin" (an upright line), or the triangles "up", "down", "left" and "right".
     shape: str = "dot"
-    size: float = 4.0
+    size: float = 4.0  #: The diameter of a dot, or the length of a pin, in pixels.
 
 
 class Line(NamedTuple):
@@ -85,8 +94,7 @@ class Line(NamedTuple):
     x: AnyArray
     y: AnyArray
     kind: str = "model"
-    #: "", "dashed", "bar" (a whisker) or "thin".
-    look: str = ""
+    look: str = ""  #: "", "dashed", "bar" (a whisker) or "thin".
 
 
 class Band(NamedTuple):
@@ -121,82 +129,92 @@ class Intervals(NamedTuple):
 
     def parts(self, x: Scale, y: Scale) -> Iterator[Line | Points]:
         """Yield whiskers, dots, and arrows where whiskers go on beyond the axis."""
-        ends, arrows = (
-            (x.ends, ("left", "right")) if self.lying else (y.ends, ("down", "up"))
-        )
-        low, middle, high = (
-            np.clip(v, *ends) for v in (self.low, self.estimate, self.high)
-        )
+        if self.lying:
+            first, last = x.ends
+            low_arrow = "left"
+            high_arrow = "right"
+        else:
+            first, last = y.ends
+            low_arrow = "down"
+            high_arrow = "up"
+        low = np.clip(self.low, first, last)
+        middle = np.clip(self.estimate, first, last)
+        high = np.clip(self.high, first, last)
+        # The NaN after each whisker ends it, so that all are one line.
         whiskers = np.column_stack([low, high, np.full(len(low), np.nan)])
-        look = "thin" if self.size < 4 else "bar"
+        look = "thin" if self.size < SMALL_DOT else "bar"
         for kind in dict.fromkeys(self.kinds):
             here = np.array(self.kinds) == kind
-            at, along = np.repeat(self.at[here], 3), whiskers[here].ravel()
-            yield Line(along, at, kind, look) if self.lying else Line(at, along, kind, look)
-            beyond = here & (self.low < ends[0]), here & (self.high > ends[1])
-            shapes = (
-                ("dot", middle, here),
-                (arrows[0], low, beyond[0]),
-                (arrows[1], high, beyond[1]),
-            )
-            for shape, values, some in shapes:
-                at, along = self.at[some], values[some]
-                place = (along, at) if self.lying else (at, along)
-                yield Points(*place, kind, shape, self.size)
+            across = np.repeat(self.at[here], 3)
+            along = whiskers[here].ravel()
+            if self.lying:
+                yield Line(along, across, kind, look)
+            else:
+                yield Line(across, along, kind, look)
+            yield self._points("dot", kind, middle, here)
+            yield self._points(low_arrow, kind, low, here & (self.low < first))
+            yield self._points(high_arrow, kind, high, here & (self.high > last))
+
+    def _points(self, shape: str, kind: str, values: AnyArray, rows: AnyArray) -> Points:
+        """Return points at `values` (k,) of some intervals: `rows`, (k,) booleans."""
+        across = self.at[rows]
+        along = values[rows]
+        if self.lying:
+            return Points(along, across, kind, shape, self.size)
+        return Points(across, along, kind, shape, self.size)
 
 
 class Text(NamedTuple):
-    """Words at a point; `anchor` is which end is there, `up` the pixels above it."""
+    """Words at a point."""
 
     x: float
     y: float
     words: str
-    anchor: str = "start"
-    up: float = 0.0
+    anchor: str = "start"  #: What of the words is at the point: "start", "middle" or "end".
+    up: float = 0.0  #: Pixels between the point and the words above it.
 
 
 class Key(NamedTuple):
-    """An entry of the legend.
+    """An entry of the legend."""
 
-    Marks are "line", "dashed", "box", "ramp" (words "a|b") or a shape of points.
-    """
-
-    mark: str
+    mark: str  #: "line", "dashed", "box", "ramp" or a shape of points.
     kind: str
-    words: str
+    words: str  #: Those of a "ramp", the diverging scale, are "low end|high end".
 
 
 Mark: TypeAlias = Points | Line | Band | Boxes | Intervals | Text
+#: The names of the columns, and the cells row by row.
 Table: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart: `title` says what is seen, `table` has its numbers."""
+    """A chart, as both backends draw it."""
 
-    title: str
+    title: str  #: A sentence about what the chart shows.
     x: Scale
     y: Scale
     marks: tuple[Mark, ...]
-    table: Table
+    table: Table  #: The numbers behind the chart.
     legend: tuple[Key, ...] = ()
-    #: Width and height in pixels, without the legend and names of levels that have to be
-    #: turned.
+    #: Width and height in pixels, without the legend, and without the height that names of
+    #: categories need where they are turned.
     size: tuple[int, int] = (460, 300)
 
     @property
     def entries(self) -> tuple[Key, ...]:
         """The entries of the legend that occur."""
-        drawn = {
-            kind
-            for m in self.marks
-            for kind in getattr(m, "kinds", (getattr(m, "kind", ""),))
-        }
+        drawn: set[str] = set()
+        for mark in self.marks:
+            if isinstance(mark, (Boxes, Intervals)):
+                drawn.update(mark.kinds)
+            elif isinstance(mark, (Points, Line, Band)):
+                drawn.add(mark.kind)
         return tuple(key for key in self.legend if key.kind in drawn or key.mark == "ramp")
 
     @property
     def desc(self) -> str:
-        """What is drawn, for who cannot see it: the axes and the legend."""
+        """What is drawn, for readers who cannot see it: the axes and the legend."""
         axes = " against ".join(filter(None, (self.y.name, self.x.name)))
         return "; ".join([axes, *(key.words.replace("|", " to ") for key in self.entries)])
 
@@ -204,24 +222,27 @@ class Chart:
     def drawn(self) -> Iterator[Points | Line | Band | Boxes | Text]:
         """The marks, estimates with intervals as the lines and points that they are."""
         for mark in self.marks:
-            yield from (
-                mark.parts(self.x, self.y) if isinstance(mark, Intervals) else (mark,)
-            )
+            if isinstance(mark, Intervals):
+                yield from mark.parts(self.x, self.y)
+            else:
+                yield mark
 
 
 def rule(at: float, lying: bool = True, kind: str = "model", look: str = "") -> Line:
     """Return a line from edge to edge: lying at a value of y, or upright at one of x."""
-    across, place = np.array([-np.inf, np.inf]), np.full(2, at)
+    across = np.array([-np.inf, np.inf])
+    place = np.full(2, at)
     return Line(across, place, kind, look) if lying else Line(place, across, kind, look)
 
 
 def bars(edges: FloatArray, heights: AnyArray, kinds: tuple[str, ...]) -> Boxes:
+    """Return the bars of a histogram: k + 1 edges, k heights from 0 on, a kind each."""
     return Boxes(
-        edges[:-1],
-        edges[1:],
-        np.zeros(len(heights)),
-        np.asarray(heights, dtype=float),
-        kinds,
+        left=edges[:-1],
+        right=edges[1:],
+        low=np.zeros(len(heights)),
+        high=np.asarray(heights, dtype=float),
+        kinds=kinds,
     )
 
 
@@ -236,54 +257,60 @@ def table(columns: Mapping[str, Sequence[Any] | AnyArray]) -> Table:
     def cell(value: object) -> str:
         if isinstance(value, (int, np.integer)):
             return f"{value:,}"
-        return (
-            number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
-        )
+        if isinstance(value, (float, np.floating)):
+            return number(float(value))
+        return str(value)
 
-    return tuple(columns), tuple(
-        tuple(map(cell, row)) for row in zip(*columns.values(), strict=True)
-    )
+    rows = zip(*columns.values(), strict=True)
+    return tuple(columns), tuple(tuple(map(cell, row)) for row in rows)
 
 
 def spans(
     low: Sequence[float] | FloatArray, high: Sequence[float] | FloatArray
 ) -> list[str]:
+    """Write intervals with the ends `low` and `high`, (k,) each: "0.1 to 0.2"."""
     return [
         f"{number(float(a))} to {number(float(b))}" for a, b in zip(low, high, strict=True)
     ]
 
 
 def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
-    """Return the ends of an axis: the range, and `pad` times it to either side.
+    """Return the ends of an axis: the range of values, and `pad` ranges to either side.
 
-    Of equal values it is half a unit around.
+    If all values are equal, the axis goes half a unit to either side of them.
     """
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
-    room = pad * (high - low) if high > low else max(0.5, 1e-9 * abs(low))
-    return low - room, high + room
+    low = float(finite.min())
+    high = float(finite.max())
+    # Beside very large numbers half a unit would be lost in rounding.
+    margin = pad * (high - low) if high > low else max(0.5, 1e-9 * abs(low))
+    return low - margin, high + margin
 
 
 def robust_ends(
     values: FloatArray, always: Sequence[float] = (), pad: float = 0.04
 ) -> Ends:
-    """Return the ends of an axis: of all values, or without those that are far out."""
+    """Return the ends of an axis of values (n,), without those that are far out.
+
+    The values `always` are on the axis in any case.
+    """
     full = np.append(values, always)
     full = full[np.isfinite(full)]
-    if len(full) >= 20:
-        inner = np.append(
-            np.quantile(full, [0.005, 0.995]), [v for v in always if math.isfinite(v)]
-        )
-        low, high = float(inner.min()), float(inner.max())
-        if np.ptp(full) > 1.5 * (high - low):
-            reach = 0.35 * (high - low)
+    if len(full) >= FEWEST_TO_CUT:
+        finite_always = [value for value in always if math.isfinite(value)]
+        inner = np.append(np.quantile(full, INNER_LEVELS), finite_always)
+        low = float(inner.min())
+        high = float(inner.max())
+        if np.ptp(full) > TOO_WIDE * (high - low):
+            reach = REACH_BEYOND * (high - low)
             full = full[(full >= low - reach) & (full <= high + reach)]
     return ends_of(full, pad)
 
 
 def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
+    """Return a scale of numbers with about `count` ticks."""
     at = ticks(*ends, count)
     return Scale(name, ends, tuple(at), tuple(tick_texts(at)))
 
@@ -291,28 +318,41 @@ def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
 def places(name: str, names: Sequence[str]) -> Scale:
     """Return a scale with a place for each name.
 
-    Where cut names look alike, it is without how all begin.
+    Where names look alike once they are cut, the common beginning is left out.
     """
     texts = tuple(shorten(one, LONGEST) for one in names)
     if len(set(texts)) < len(names):
-        begin = next(
-            (i for i, each in enumerate(zip(*names, strict=False)) if len(set(each)) > 1), 0
-        )
-        texts = tuple(shorten(f"…{one[begin:]}", LONGEST) for one in names)
+        first = _first_difference(names)
+        texts = tuple(shorten(f"…{one[first:]}", LONGEST) for one in names)
     return Scale(
-        name, (-0.5, len(names) - 0.5), tuple(map(float, range(len(names)))), texts, True
+        name=name,
+        ends=(-0.5, len(names) - 0.5),
+        at=tuple(map(float, range(len(names)))),
+        texts=texts,
+        places=True,
     )
+
+
+def _first_difference(names: Sequence[str]) -> int:
+    """Return the position of the first letter that differs; 0 where none does."""
+    for position, letters in enumerate(zip(*names, strict=False)):
+        if len(set(letters)) > 1:
+            return position
+    return 0
 
 
 def along(axis: Axis) -> Scale:
     """Return the scale of a column: dates as dates, whole numbers without decimals."""
     low, high = robust_ends(axis.values)
     if axis.kind == "dates":
-        at = np.round(np.linspace(low, high, 7)[1::2], 0 if high - low > 6 else 3).tolist()
+        # Values are days: ticks are whole days unless the axis has less than a week.
+        decimals = 0 if high - low > 6 else 3
+        # Three ticks, at 1/6, 3/6 and 5/6 of the axis.
+        at = np.round(np.linspace(low, high, 7)[1::2], decimals).tolist()
         return Scale(axis.title, (low, high), tuple(at), tuple(map(axis.text, at)))
     if axis.kind != "integers":
         return numeric(axis.title, (low, high))
-    ends = low - 0.3, high + 0.3
+    ends = (low - 0.3, high + 0.3)
     whole = tuple(t for t in ticks(*ends) if t == round(t))
     return Scale(axis.title, ends, whole, tuple(map(axis.text, whole)))
 
@@ -325,51 +365,94 @@ def written(axis: Axis, value: float) -> str:
 def beyond(
     x: FloatArray, y: FloatArray, ends: Ends, up: Ends, kinds: AnyArray
 ) -> tuple[list[Mark], tuple[Key, ...], AnyArray]:
-    """Mark at the edges what lies beyond them; tell which points are inside."""
-    marks, entries, inside = list[Mark](), tuple[Key, ...](), np.ones(len(x), bool)
-    above, below = ("up", y - up[1], y), ("down", up[0] - y, y)
-    ways = (above, below, ("left", ends[0] - x, x), ("right", x - ends[1], x))
-    for kind, (shape, far, values) in product(("data", "high", "low"), ways):
+    """Mark points beyond the ends of the axes at the edges; also return what is inside.
+
+    Of n points at x and y, each with its kind: `ends` are those of the x axis, `up` those
+    of the y axis. Returns the marks, their entries of the legend, and which points are
+    inside, (n,) booleans.
+    """
+    marks: list[Mark] = []
+    entries: tuple[Key, ...] = ()
+    inside = np.ones(len(x), bool)
+    # How far each point is beyond an edge, and the coordinate that the legend reports.
+    edges = (
+        ("up", y - up[1], y),
+        ("down", up[0] - y, y),
+        ("left", ends[0] - x, x),
+        ("right", x - ends[1], x),
+    )
+    for kind, (shape, far, values) in product(("data", "high", "low"), edges):
         out = np.flatnonzero((far > 0) & inside & (kinds == kind))
         inside[out] = False
         if len(out):
             out = out[np.argsort(-far[out], kind="stable")]
             drawn = out[:MOST_BEYOND]
-            at = np.clip(x[drawn], *ends), np.clip(y[drawn], *up)
-            marks.append(Points(*at, kind, shape))
+            at_x = np.clip(x[drawn], *ends)
+            at_y = np.clip(y[drawn], *up)
+            marks.append(Points(at_x, at_y, kind, shape))
             farthest = number(float(values[out[0]]))
             entries += (Key(shape, kind, f"{len(out):,} beyond the axis, to {farthest}"),)
     return marks, entries, inside
 
 
-#: Pixels of a letter in a name, and of a tick; and how much of it remains where names are
-#: turned.
-LETTER, TICK, TURNED = 7.2, 6.7, 0.72
-#: How shapes of points and of the legend go on from their place, and their class.
+#: Width of a letter in the name of an axis, in pixels.
+LETTER = 7.2
+#: Width of a letter at a tick, in pixels.
+TICK = 6.7
+#: Width and height of text turned by 45 degrees, as a share of its length.
+TURNED = 0.72
+#: Pixels between the data and the right edge of the picture.
+RIGHT_MARGIN = 14
+#: Pixels between the data and the top edge of the picture.
+TOP_MARGIN = 8
+#: Width of an entry of the legend, in pixels; its height is 14.
+KEY_WIDTH = 22
+#: Width of one step of the diverging scale in the legend, in pixels.
+RAMP_STEP = 13
+#: Boxes wider than this many pixels have a gap between them.
+WIDE_BOX = 4
+#: The gap on either side of a wide box, in pixels.
+BOX_GAP = 0.6
+
+
+class Shape(NamedTuple):
+    """A shape of points, or of entries of the legend, in SVG."""
+
+    path: str  #: How the path goes on from its place; {0} is half the size, {1} the size.
+    look: str  #: Its classes of charts.css.
+
+
 SHAPES = {
-    "dot": ("h0", "m-dot"),
-    "pin": ("m0 -{0}v{1}", "m-line"),
-    "up": ("m0 -5.5l5 8.5h-10Z", "m-box"),
-    "down": ("m0 5.5l5 -8.5h-10Z", "m-box"),
-    "left": ("m-5.5 0l8.5 5v-10Z", "m-box"),
-    "right": ("m5.5 0l-8.5 5v-10Z", "m-box"),
-    "line": ("m-10 0h20", "m-line"),
-    "dashed": ("m-10 0h20", "m-line dashed"),
-    "box": ("m-10 -6h20v12h-20Z", "m-box"),
-    "small": ("m-4 -4h8v8h-8Z", "m-box"),
+    "dot": Shape(path="h0", look="m-dot"),
+    "pin": Shape(path="m0 -{0}v{1}", look="m-line"),
+    "up": Shape(path="m0 -5.5l5 8.5h-10Z", look="m-box"),
+    "down": Shape(path="m0 5.5l5 -8.5h-10Z", look="m-box"),
+    "left": Shape(path="m-5.5 0l8.5 5v-10Z", look="m-box"),
+    "right": Shape(path="m5.5 0l-8.5 5v-10Z", look="m-box"),
+    "line": Shape(path="m-10 0h20", look="m-line"),
+    "dashed": Shape(path="m-10 0h20", look="m-line dashed"),
+    "box": Shape(path="m-10 -6h20v12h-20Z", look="m-box"),
+    "small": Shape(path="m-4 -4h8v8h-8Z", look="m-box"),
 }
 
 
 def svg(chart: Chart, key: str) -> str:
     """Draw a chart under its legend; `key` is an id that no other one on the page has."""
-    frame, inside, over = _Frame(chart), "", ""
+    frame = _Frame(chart)
+    inside = ""
+    over = ""
     for mark in chart.drawn:
-        if isinstance(mark, (Points, Text)):  # may stand out over the edges
+        if isinstance(mark, (Points, Text)):
+            # Points and words at an edge are not clipped there.
             over += frame.mark(mark)
         else:
             inside += frame.mark(mark)
-    left, top, right, floor = map(_n, (frame.left, frame.top, frame.right, frame.floor))
-    width, height = _n(frame.width), _n(frame.height)
+    left = _n(frame.left)
+    top = _n(frame.top)
+    right = _n(frame.right)
+    floor = _n(frame.floor)
+    width = _n(frame.width)
+    height = _n(frame.height)
     return (
         f'{legend(chart.entries)}<svg class="chart" viewBox="0 0 {width} {height}"'
         f' width="{width}" height="{height}" role="img" aria-label="{html(chart.title)}"'
@@ -381,14 +464,18 @@ def svg(chart: Chart, key: str) -> str:
 
 
 def legend(entries: Sequence[Key]) -> str:
-    listed, steps = "", [f"s{step}" for step in range(-STEPS, STEPS + 1)]
+    """Return the legend as a list in HTML; "" without entries."""
+    listed = ""
     for mark, kind, words in entries:
-        before, after, wide = "", words, 22
+        before = ""
+        after = words
+        wide = KEY_WIDTH
         if mark == "ramp":
-            (before, after), wide = words.split("|"), 13 * len(steps)
-            drawn = _grouped(
-                [f"M{at} 1h13v12h-13Z" for at in range(0, wide, 13)], steps, "m-box"
-            )
+            before, after = words.split("|")
+            wide = RAMP_STEP * len(DIVERGING)
+            step = f"h{RAMP_STEP}v12h-{RAMP_STEP}Z"
+            steps = [f"M{at} 1{step}" for at in range(0, wide, RAMP_STEP)]
+            drawn = _grouped(steps, DIVERGING, "m-box")
         else:
             drawn = _paths(["M11 7"], (kind,), mark, 13 if mark == "pin" else 7)
         size = f'viewBox="0 0 {wide} 14" width="{wide}" height="14"'
@@ -400,51 +487,57 @@ def legend(entries: Sequence[Key]) -> str:
 @cache
 def themed(name: str) -> tuple[str, str]:
     """Return the colours of a style sheet, light and dark, and its rules."""
-    light, dark, rules = (
-        (files("condgof.report") / name).read_text("utf-8").split("/* --- */")
-    )
-    return (
-        f"{light}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n",
-        rules,
-    )
+    sheet = (files("condgof.report") / name).read_text("utf-8")
+    light, dark, rules = sheet.split("/* --- */")
+    in_the_dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}"
+    return f"{light}{in_the_dark}\n", rules
 
 
 def chart_style() -> str:
+    """Return the style sheet of charts, with a class "k-…" for each kind of marks."""
     kinds = "\n".join(f".k-{kind} {{ color: var(--k-{kind}); }}" for kind in KINDS)
     return f"{''.join(themed('charts.css'))}{kinds}\n"
 
 
 @cache
 def colours() -> dict[str, str]:
+    """Return the colour of each kind of marks on a light page, as "#rrggbb"."""
     light = themed("charts.css")[0].partition("@media")[0]
     return dict(re.findall(r"--k-([\w-]+): (#\w+)", light))
 
 
 class _Frame:
-    """The rectangle that data are drawn in, in pixels; turned names take more room."""
+    """The rectangle that data are drawn in, in pixels from the top left of the picture."""
 
     def __init__(self, chart: Chart) -> None:
-        (self.width, height), self.x, self.y = chart.size, chart.x, chart.y
-        longest, letters = (
-            max(map(len, scale.texts), default=0) for scale in (self.y, self.x)
-        )
-        self.left = 10 + TICK * longest + 20 * bool(self.y.name)
-        room, more = (self.width - self.left - 14) / max(len(self.x.at), 1), 0.0
-        self.turned = self.x.places and TICK * letters > room - 5
-        if self.turned:  # the first name reaches to the left, and all reach down
-            self.left = max(
-                self.left, TURNED * TICK * len(self.x.texts[0]) - 0.5 * room + 14
-            )
-            more = max(TURNED * TICK * letters - 8, 0.0)
-        self.right, self.top, self.height = self.width - 14, 8, height + more
+        self.width, height = chart.size
+        self.x = chart.x
+        self.y = chart.y
+        letters_x = max(map(len, self.x.texts), default=0)
+        letters_y = max(map(len, self.y.texts), default=0)
+        self.left = 10 + TICK * letters_y + 20 * bool(self.y.name)
+        width_per_tick = (self.width - self.left - RIGHT_MARGIN) / max(len(self.x.at), 1)
+        self.turned = self.x.places and TICK * letters_x > width_per_tick - 5
+        below = 0.0
+        if self.turned:
+            # The first name reaches to the left of its tick, and all names reach down.
+            first_name = TURNED * TICK * len(self.x.texts[0])
+            self.left = max(self.left, first_name - 0.5 * width_per_tick + 14)
+            below = max(TURNED * TICK * letters_x - 8, 0.0)
+        self.right = self.width - RIGHT_MARGIN
+        self.top = TOP_MARGIN
+        self.height = height + below
         self.floor = height - 12 - 12 * bool(self.x.texts) - 20 * bool(self.x.name)
         self.at_x = partial(_place, self.x.ends, self.left, self.right)
         self.at_y = partial(_place, self.y.ends, self.floor, self.top)
 
     def axes(self) -> str:
         """Draw ticks, faint lines across, and the names of both axes."""
-        left, right, floor = map(_n, (self.left, self.right, self.floor))
-        at_x, at_y = self.at_x(np.array(self.x.at)), self.at_y(np.array(self.y.at))
+        left = _n(self.left)
+        right = _n(self.right)
+        floor = _n(self.floor)
+        at_x = self.at_x(np.array(self.x.at))
+        at_y = self.at_y(np.array(self.y.at))
         across = "" if self.y.places else "".join(f"M{left} {_n(v)}H{right}" for v in at_y)
         feet = "" if self.x.places else "".join(f"M{_n(v)} {floor}v4" for v in at_x)
         foot = f"M{left} {floor}H{right}{feet}"
@@ -454,8 +547,9 @@ class _Frame:
             if self.turned:
                 drawn += _text(v + 4, self.floor + 13, words, "tick", "end", -45)
             else:
-                seen = min(max(v, half), self.width - half)
-                drawn += _text(seen, self.floor + 17, words, "tick", "middle")
+                # Text at the first and the last tick stays inside the picture.
+                centre = min(max(v, half), self.width - half)
+                drawn += _text(centre, self.floor + 17, words, "tick", "middle")
         for v, words in zip(at_y, self.y.texts, strict=True):
             drawn += _text(self.left - 6, v + 4, words, "tick", "end")
         words = shorten(self.x.name, int(self.width / LETTER) - 3)
@@ -465,6 +559,7 @@ class _Frame:
         return drawn + _text(13, (self.top + self.floor) / 2, words, "name", "middle", -90)
 
     def mark(self, mark: Points | Line | Band | Boxes | Text) -> str:
+        """Draw one mark."""
         if isinstance(mark, Points):
             both = zip(self.at_x(mark.x), self.at_y(mark.y), strict=True)
             places = [f"M{_n(a)} {_n(b)}" for a, b in both]
@@ -472,53 +567,62 @@ class _Frame:
         if isinstance(mark, Boxes):
             return self.boxes(mark)
         if isinstance(mark, Text):
-            place = float(self.at_x(mark.x)), float(self.at_y(mark.y)) - mark.up
-            return _text(*place, mark.words, "in", mark.anchor)
+            x = float(self.at_x(mark.x))
+            y = float(self.at_y(mark.y)) - mark.up
+            return _text(x, y, mark.words, "in", mark.anchor)
         if isinstance(mark, Band):
-            way, known = "", np.isfinite(mark.low)
-            for piece in np.split(np.arange(len(mark.x)), np.flatnonzero(~known)):
-                there, back = piece[known[piece]], piece[known[piece]][::-1]
-                x = self.at_x(mark.x[np.append(there, back)])
-                y = self.at_y(np.append(mark.high[there], mark.low[back]))
-                way += f"{_path(x, y)}Z" if len(there) else ""
-            return f'<path class="m-box k-{mark.kind}" d="{way}"/>'
-        way = _path(
+            return self.band(mark)
+        path = _path(
             self.at_x(_within(mark.x, self.x.ends)), self.at_y(_within(mark.y, self.y.ends))
         )
-        return f'<path class="m-line k-{mark.kind} {mark.look}" d="{way}"/>'
+        return f'<path class="m-line k-{mark.kind} {mark.look}" d="{path}"/>'
+
+    def band(self, mark: Band) -> str:
+        """Draw each piece of a band between NaN: there along the top, back below."""
+        path = ""
+        known = np.isfinite(mark.low)
+        for piece in np.split(np.arange(len(mark.x)), np.flatnonzero(~known)):
+            there = piece[known[piece]]
+            back = there[::-1]
+            x = self.at_x(mark.x[np.append(there, back)])
+            y = self.at_y(np.append(mark.high[there], mark.low[back]))
+            path += f"{_path(x, y)}Z" if len(there) else ""
+        return f'<path class="m-box k-{mark.kind}" d="{path}"/>'
 
     def boxes(self, mark: Boxes) -> str:
-        left, right, low, high = *map(self.at_x, mark[:2]), *map(self.at_y, mark[2:4])
-        gap = np.where(right - left > 4, 0.6, 0.0)
-        places = [
-            tuple(map(_n, four))
-            for four in zip(left + gap, right - gap, high, low, strict=True)
-        ]
-        shapes = [f"M{i} {t}H{j}V{f}H{i}Z" for i, j, t, f in places]
+        """Draw rectangles, with gaps between those that are wide enough."""
+        left = self.at_x(mark.left)
+        right = self.at_x(mark.right)
+        low = self.at_y(mark.low)
+        high = self.at_y(mark.high)
+        gap = np.where(right - left > WIDE_BOX, BOX_GAP, 0.0)
+        shapes = []
+        for sides in zip(left + gap, right - gap, high, low, strict=True):
+            start, end, top, bottom = map(_n, sides)
+            shapes.append(f"M{start} {top}H{end}V{bottom}H{start}Z")
         return _grouped(shapes, mark.kinds, "m-box")
 
 
 def _paths(places: Sequence[str], kinds: Sequence[str], shape: str, size: float) -> str:
     """Draw shapes at places; a dot is the round end of a line without length."""
-    way, look = SHAPES[shape]
-    way, wide = (
-        way.format(_n(size / 2), _n(size)),
-        f' stroke-width="{size:g}"' if shape == "dot" else "",
-    )
-    return _grouped([f"{place}{way}" for place in places], kinds, look, wide)
+    path = SHAPES[shape].path.format(_n(size / 2), _n(size))
+    width = f' stroke-width="{size:g}"' if shape == "dot" else ""
+    shapes = [f"{place}{path}" for place in places]
+    return _grouped(shapes, kinds, SHAPES[shape].look, width)
 
 
 def _grouped(shapes: Sequence[str], kinds: Sequence[str], look: str, more: str = "") -> str:
     """Draw the shapes of each kind as one path."""
-    each: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for shape, kind in zip(shapes, kinds, strict=True):
-        each[kind] = each.get(kind, "") + shape
+        paths[kind] = paths.get(kind, "") + shape
     return "".join(
-        f'<path class="{look} k-{kind}"{more} d="{way}"/>' for kind, way in each.items()
+        f'<path class="{look} k-{kind}"{more} d="{path}"/>' for kind, path in paths.items()
     )
 
 
 def _place(ends: Ends, first: float, last: float, values: AnyArray | float) -> FloatArray:
+    """Return the pixels of values on an axis that goes from pixel `first` to `last`."""
     share = (np.asarray(values, dtype=float) - ends[0]) / (ends[1] - ends[0])
     return np.asarray(first + (last - first) * share)
 
@@ -529,23 +633,24 @@ def _within(values: AnyArray, ends: Ends) -> AnyArray:
 
 
 def _path(x: FloatArray, y: FloatArray) -> str:
+    """Return a path through the points (k,) that are finite; others break it."""
     known = np.isfinite(x) & np.isfinite(y)
-    pens = np.where(np.append(False, known[:-1]), "L", "M")
-    return "".join(
-        f"{p}{_n(a)} {_n(b)}" for p, a, b, k in zip(pens, x, y, known, strict=True) if k
-    )
+    # A line ("L") comes from the point before, if that is finite; else the pen moves ("M").
+    commands = np.where(np.append(False, known[:-1]), "L", "M")[known]
+    points = zip(commands, x[known], y[known], strict=True)
+    return "".join(f"{command}{_n(a)} {_n(b)}" for command, a, b in points)
 
 
 def _text(
     x: float, y: float, words: str, kind: str, anchor: str = "start", turn: int = 0
 ) -> str:
+    """Return words in SVG, turned by `turn` degrees; "" without words."""
+    if not words:
+        return ""
     place = f'x="{_n(x)}" y="{_n(y)}"'
-    place = f'transform="translate({_n(x)} {_n(y)}) rotate({turn})"' if turn else place
-    return (
-        f'<text class="{kind}" {place} text-anchor="{anchor}">{html(words)}</text>'
-        if words
-        else ""
-    )
+    if turn:
+        place = f'transform="translate({_n(x)} {_n(y)}) rotate({turn})"'
+    return f'<text class="{kind}" {place} text-anchor="{anchor}">{html(words)}</text>'
 
 
 def _n(value: float) -> str:
@@ -553,8 +658,9 @@ def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-#: Widths of lines, and markers, of matplotlib.
+#: Widths of lines in matplotlib, in points, by `Line.look`.
 WIDTHS = {"": 1.8, "dashed": 1.4, "bar": 1.6, "thin": 1.0}
+#: Markers of matplotlib, by `Points.shape` and `Key.mark`.
 MARKERS = {
     "dot": "o",
     "pin": "|",
@@ -564,6 +670,12 @@ MARKERS = {
     "right": ">",
     "small": "s",
 }
+#: Width of one of several charts on a figure, in inches.
+CHART_WIDTH = 6.5
+#: Height of one of several charts on a figure, in inches.
+CHART_HEIGHT = 5.3
+#: A pixel of a page, 1/96 inch, in points of matplotlib, 1/72 inch.
+POINTS_PER_PIXEL = 0.75
 
 
 def new_figure(
@@ -571,13 +683,13 @@ def new_figure(
 ) -> Any:
     """Return a figure of pyplot, which notebooks show; or one that is not `shown`."""
     require("matplotlib", "plot", "Drawing a figure")
-    module, name = (
-        ("matplotlib.pyplot", "figure") if shown else ("matplotlib.figure", "Figure")
-    )
-    return getattr(import_module(module), name)(figsize=size, layout=layout)
+    if shown:
+        return import_module("matplotlib.pyplot").figure(figsize=size, layout=layout)
+    return import_module("matplotlib.figure").Figure(figsize=size, layout=layout)
 
 
 def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
+    """Return `count` Axes of a figure, in rows of `columns`."""
     axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
     for spare in axes[count:]:
         spare.set_axis_off()
@@ -589,17 +701,22 @@ def draw_all(charts: Sequence[Chart]) -> Any:
     import matplotlib.pyplot
 
     columns = min(2, len(charts))
-    wide, high = 6.5 * columns, 5.3 * -(-len(charts) // 2)
-    # Fixed: titles and legends that are wider than their Axes would shrink them in a layout
-    # that adapts.
+    wide = CHART_WIDTH * columns
+    high = CHART_HEIGHT * -(-len(charts) // 2)
+    # The layout is fixed: one that adapts would shrink Axes with wide titles or legends.
     figure = new_figure((wide, high), layout=None)
-    margins = 1.3 / wide, 1.1 / high, 1.0 - 0.3 / wide, 1.0 - 1.35 / high
-    figure.subplots_adjust(*margins, wspace=0.3, hspace=0.75)
+    figure.subplots_adjust(
+        left=1.3 / wide,
+        bottom=1.1 / high,
+        right=1.0 - 0.3 / wide,
+        top=1.0 - 1.35 / high,
+        wspace=0.3,
+        hspace=0.75,
+    )
     for chart, ax in zip(charts, axes_of(figure, len(charts), columns), strict=True):
         draw(replace(chart, size=(430, 390)), ax)
-    if (
-        "inline" in matplotlib.get_backend()
-    ):  # a notebook shows what is returned, and must not twice
+    if "inline" in matplotlib.get_backend():
+        # A notebook shows the figure that is returned; an open one it would show twice.
         matplotlib.pyplot.close(figure)
     return figure
 
@@ -625,20 +742,20 @@ def draw(chart: Chart, ax: Any = None) -> Any:
     if not chart.y.places:
         ax.grid(axis="y", color=colours()["grid"], lw=0.8)
     ax.spines[["top", "right"]].set_visible(False)
-    handles = [handle for entry in chart.entries for handle in _handles(entry)]
-    if handles:  # above the data, under the title
-        look = {
-            "fontsize": "small",
-            "frameon": False,
-            "borderaxespad": 0.0,
-            "columnspacing": 1.0,
-        }
+    handles: list[Any] = []
+    for entry in chart.entries:
+        handles += _handles(entry)
+    if handles:
+        # The legend is above the data and under the title.
         ax.legend(
             handles=handles,
             loc="lower left",
             bbox_to_anchor=(0, 1.01),
             ncols=columns,
-            **look,
+            fontsize="small",
+            frameon=False,
+            borderaxespad=0.0,
+            columnspacing=1.0,
         )
     lines = textwrap.wrap(visible(chart.title), max(int(width / 7.4), 34))
     pad = 6 + 15 * -(-len(handles) // columns)
@@ -651,43 +768,56 @@ def _draw(ax: Any, mark: Points | Line | Band | Boxes | Text, depth: int) -> Non
     if isinstance(mark, Boxes):
         _boxes(ax, mark, depth)
     elif isinstance(mark, Points):
-        look: dict[str, Any] = {
-            "mew": 1.8 if mark.shape == "pin" else 0.0,
-            "clip_on": False,
-        }
-        look["ms"] = mark.size if mark.shape in ("dot", "pin") else 6.0
-        look["alpha"] = 0.5 if (mark.kind, mark.shape) == ("data", "dot") else None
-        color, marker = colours()[mark.kind], MARKERS[mark.shape]
-        ax.plot(mark.x, mark.y, marker, color=color, zorder=depth + 20, **look)
+        ax.plot(
+            mark.x,
+            mark.y,
+            MARKERS[mark.shape],
+            color=colours()[mark.kind],
+            ms=mark.size if mark.shape in ("dot", "pin") else 6.0,
+            mew=1.8 if mark.shape == "pin" else 0.0,
+            alpha=0.5 if (mark.kind, mark.shape) == ("data", "dot") else None,
+            clip_on=False,
+            zorder=depth + 20,
+        )
     elif isinstance(mark, Band):
         ax.fill_between(
             mark.x, mark.low, mark.high, lw=0, color=colours()[mark.kind], zorder=depth
         )
     elif isinstance(mark, Text):
         side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-        place = {
-            "xytext": (0, 0.75 * mark.up),
-            "textcoords": "offset points",
-            "zorder": depth + 30,
-        }
-        ax.annotate(label(mark.words), (mark.x, mark.y), ha=side, fontsize="small", **place)
+        ax.annotate(
+            label(mark.words),
+            (mark.x, mark.y),
+            ha=side,
+            fontsize="small",
+            xytext=(0, POINTS_PER_PIXEL * mark.up),
+            textcoords="offset points",
+            zorder=depth + 30,
+        )
     else:
-        x, y = _within(mark.x, ax.get_xlim()), _within(mark.y, ax.get_ylim())
+        x = _within(mark.x, ax.get_xlim())
+        y = _within(mark.y, ax.get_ylim())
         style = "--" if mark.look == "dashed" else "-"
         ax.plot(x, y, style, lw=WIDTHS[mark.look], color=colours()[mark.kind], zorder=depth)
 
 
 def _boxes(ax: Any, mark: Boxes, depth: int) -> None:
-    sizes = mark.high - mark.low, mark.right - mark.left, mark.low
-    bars = ax.bar(mark.left, *sizes, align="edge", lw=0.6, zorder=depth)
+    bars = ax.bar(
+        mark.left,
+        height=mark.high - mark.low,
+        width=mark.right - mark.left,
+        bottom=mark.low,
+        align="edge",
+        lw=0.6,
+        zorder=depth,
+    )
     for bar, kind in zip(bars, mark.kinds, strict=True):
-        bar.set(
-            fc=colours()[kind],
-            ec="none" if kind in ("shade", "band50", "band90") else "white",
-        )
+        edge = "none" if kind in ("shade", "band50", "band90") else "white"
+        bar.set(fc=colours()[kind], ec=edge)
 
 
 def _handles(entry: Key) -> list[Any]:
+    """Return the handles of an entry of the legend; a ramp has three."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -32,7 +32,7 @@ class RowResiduals(NamedTuple):
 
     @property
     def have_intervals(self) -> bool:
-        """Whether the model tells intervals of y, not only its mean and sd."""
+        """Whether the model predicts intervals of y, not only its mean and sd."""
         return self.are_normal or self.bands is not None
 
 
@@ -48,7 +48,7 @@ class ProfileDrawing(NamedTuple):
     words: str  #: What stands out most; "" if nothing does.
     label: str  #: The name of the y axis.
     legend: str
-    #: Colours of boxes from the first to the last estimate, (B,), where such are drawn.
+    #: Colours of boxes from the first to the last estimate, (B,); () where none are drawn.
     boxes: tuple[str, ...] = ()
 
 
@@ -56,8 +56,8 @@ class Differences(NamedTuple):
     """What the cells of a map are about."""
 
     values: FloatArray  #: Data less model, row by row, (n,).
-    low_way: str  #: What the model is where the data are less,
-    high_way: str  #: and where they are more.
+    low_way: str  #: What the model is where the values are negative: "too high".
+    high_way: str  #: What the model is where the values are positive: "too low".
     unit: str = ""
     of_spread: bool = False  #: Whether cells show the sd of values, not their mean.
 
@@ -68,7 +68,7 @@ class AdviceRules(NamedTuple):
     #: Whether the model states intervals itself, so that their coverage is not just another
     #: way to say how much the data spread.
     states_coverage: bool = False
-    #: What to try where data spread more than predicted everywhere, if it is not the usual.
+    #: What to try where data spread more than predicted everywhere; "" for the usual.
     more_spread: str = ""
 
 

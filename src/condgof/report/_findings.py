@@ -17,7 +17,16 @@ from condgof.report._fit import fit
 from condgof.report._forest import kind_name, more_is_less, unit_of
 from condgof.report._maps import map_of
 from condgof.report._panels import column_panel
-from condgof.report._text import html, minus, once_in, paragraph, sentence, shorten, table
+from condgof.report._text import (
+    ROW,
+    html,
+    minus,
+    once_in,
+    paragraph,
+    sentence,
+    shorten,
+    table,
+)
 from condgof.result import (
     GofResult,
     Shown,
@@ -73,7 +82,7 @@ def value_of(finding: Finding, value: float) -> str:
 
 
 def expected_of(finding: Finding) -> str:
-    """Write what the model says: 1, 0.5, 0.1%; its mean, 0.30, where rows differ."""
+    """Write what the model predicts: 1, 0.5, 0.1%; the mean, 0.30, where rows differ."""
     text = value_of(finding, finding.expected)
     differs_by_row = finding.kind in ("confidence", "class", "zeros")
     if "." not in text or differs_by_row:
@@ -164,20 +173,21 @@ def _message_look(check: Check) -> str:
     return looks.get(check.tolerance.verdict, "open")
 
 
-#: Rows of a table.
+#: Most rows of a table of slices.
 MOST_ROWS = 200
-#: Kinds of findings that have a column of their own in a table of slices.
+#: Most kinds of findings that have a column of their own in a table of slices.
 MOST_KINDS = 3
-#: Rows of a card's table.
+#: Most findings in the table of a card.
 MOST_FINDINGS = 16
-#: Cards with pictures, of slices and of groups: a page stays below 1 MB.
+#: Most cards with pictures, of slices and of groups: a page stays below 1 MB.
 MOST_DRAWN = 8
-#: Cards at all.
+#: Most cards, with pictures or without.
 MOST_CARDS = 20
 #: How far apart numbers on an axis stand, in percent of its width for each character.
 APART = 7.0
-#: Places of axes are within these percents of its width, a margin at both ends.
+#: Where an axis begins, in percent of the width of its cell: there is a margin before it.
 AXIS_START = 4.0
+#: The width of an axis, in percent of the width of its cell: a margin is after it too.
 AXIS_WIDTH = 92.0
 
 
@@ -301,7 +311,9 @@ def _shared_axes(parts: Sequence[Slice]) -> list[Shared]:
     axes = []
     for kind in list(dict.fromkeys(part.kind for part in parts))[:MOST_KINDS]:
         same = [part.findings[0] for part in parts if part.kind == kind]
-        always = [value for f in same for value in (f.estimate, f.expected)]
+        always: list[float] = []
+        for finding in same:
+            always += [finding.estimate, finding.expected]
         ends = np.array([finding.interval for finding in same]).ravel()
         axes.append(Shared(kind, robust_ends(ends, always, 0.0)))
     return axes
@@ -421,11 +433,13 @@ def code(text: str) -> str:
     return f'<div class="code"><pre><code>{lines}</code></pre>{button}</div>'
 
 
-# Inline, because a style sheet would reach the rest of the notebook; colours come from the
-# notebook.
+# Styles of a report in a notebook are inline, because a style sheet would reach the rest of
+# the notebook; colours are those of the notebook.
+#: The style of the whole report.
 _BOX = "max-width:52em;line-height:1.5"
+#: The style of a cell of its table.
 _LINE = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
-#: Rows of a card's table.
+#: Most rows of its table.
 MOST_LINES = 12
 
 
@@ -534,7 +548,8 @@ def _lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
             f'<{tag} style="{_LINE}">{html(value)}</{tag[:2]}>' for value in values
         )
 
-    first, most = ("td", MOST_LINES) if heads else ('th scope="row"', len(rows))
+    first = "td" if heads else ROW
+    most = MOST_LINES if heads else len(rows)
     lines = [
         f"<tr>{cells(row[:1], first)}{cells(row[1:], 'td')}</tr>" for row in rows[:most]
     ]

@@ -24,27 +24,29 @@ from condgof.result import number
 
 #: Rows that are drawn at random among those inside the model's 99% interval.
 MOST_ROWS = 800
-#: Rows that are drawn on either side outside of it.
+#: Most rows that are drawn on either side outside the model's 99% interval.
 MOST_FAR = 200
 #: Half the width of the 99% interval of N(0, 1).
 FAR = 2.5758
-#: Half the widths of its 90% and 50% intervals.
+#: Half the width of the 90% interval of N(0, 1).
 HALF_WIDTH_90 = 1.6449
+#: Half the width of the 50% interval of N(0, 1).
 HALF_WIDTH_50 = 0.6745
 #: Quantiles of z at `BAND_LEVELS` under a law that makes z normal.
 NORMAL_BANDS = (-HALF_WIDTH_90, -HALF_WIDTH_50, 0.0, HALF_WIDTH_50, HALF_WIDTH_90)
-#: What is drawn where mean and standard deviation are all that is known.
+#: Edges of the bands, in predicted sd, where mean and sd are all that is predicted.
 MOMENT_BANDS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 #: Points of the bands along the only column of x, where they are exact.
 EXACT_POINTS = 240
-#: The most bins of bands along other columns, and the rows for each of fewer bins.
+#: Most bins of the bands along other columns.
 MOST_BAND_BINS = 28
+#: Rows for each bin of the bands, where there are not enough for the most bins.
 ROWS_OF_BAND_BIN = 8
 #: Up to this many different values on the x axis, points are moved aside at random.
 MOST_JITTERED = 80
 #: How far points are moved, in distances of neighbouring values.
 JITTER = 0.25
-#: Half the width of a box at a level.
+#: Half the width of the box of a category, in distances of neighbouring categories.
 HALF_BOX = 0.4
 
 
@@ -108,7 +110,7 @@ def _band_ends(residuals: RowResiduals, across: FloatArray, ends: c.Ends) -> lis
 
 
 def _outside_band(residuals: RowResiduals, z: FloatArray, values: FloatArray) -> FloatArray:
-    """Tell which rows lie outside the 90% band, (n,); NaN where the band is not known."""
+    """Return which rows lie outside the 90% band, (n,); NaN where the band is not known."""
     bands = residuals.bands
     if not residuals.are_normal and bands is not None:
         beyond = (values < bands[:, 0]) | (values > bands[:, 4])

@@ -8,18 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.check import LARGEST, QUANTITIES, Slice
+from condgof.check import LARGEST, QUANTITIES, Finding, Slice
 from condgof.report import _chart as c
-from condgof.report._bins import sides
+from condgof.report._bins import more_and_less, sides
 from condgof.report._chart import Chart
 from condgof.report._text import shorten
 
 #: More rows than this are sorted, and have no names.
 MOST_NAMED_ROWS = 30
-#: Sizes of dots, and of marks of what is expected, with names and without.
+#: Diameter of the dot of an estimate, in pixels.
 DOT_SIZE = 8.0
+#: The same in a chart without names, whose rows are close together.
 SMALL_DOT_SIZE = 3.0
+#: Length of the upright mark at what is expected, in pixels.
 PIN_SIZE = 16.0
+#: The same in a chart without names.
 SMALL_PIN_SIZE = 4.0
 #: The height of a chart without names, in pixels; with names it depends on their number.
 UNNAMED_HEIGHT = 340
@@ -55,7 +58,9 @@ def forest(items: Sequence[Slice]) -> Chart | None:
         return None
     about = Counter(finding.about for finding in leading).most_common(1)[0][0]
     kind, _, label = about
-    listed = [(part, f) for part in items for f in part.findings if f.about == about]
+    listed: list[tuple[Slice, Finding]] = []
+    for part in items:
+        listed += [(part, f) for f in part.findings if f.about == about]
     if len(listed) > MOST_NAMED_ROWS:
         listed.sort(key=lambda each: each[1].expected - each[1].estimate)
     count = len(listed)
@@ -72,7 +77,7 @@ def forest(items: Sequence[Slice]) -> Chart | None:
     else:
         title = f"None of {count:,} differs from what the model says"
     turned = more_is_less(kind)
-    more, less = ("low", "high") if turned else ("high", "low")
+    more, less = more_and_less(turned=turned)
     ways = f"dot {more} more; dot {less} less; dot even not certain"
     return intervals(
         axis=", ".join(filter(None, [kind_name(kind, label), unit_of(kind)])),

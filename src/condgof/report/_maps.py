@@ -13,10 +13,11 @@ from condgof.report._dispatch import Differences, differences
 from condgof.report._text import minus
 from condgof.result import rounded
 
-#: Bins of each of the two columns.
+#: Most bins of each of the two columns.
 MOST_BINS = 7
-#: Half the width of a cell, and of one with few rows, which says little.
+#: Half the width of a cell, in distances of neighbouring cells.
 HALF_CELL = 0.5
+#: Half the width of a cell with few rows, whose estimate is uncertain.
 HALF_SMALL_CELL = 0.2
 #: The least difference that has the strongest colour.
 LEAST_TOP = 0.1

@@ -9,6 +9,8 @@ from condgof.report import _chart as c
 from condgof.report._chart import Chart
 from condgof.result import GofResult, number
 
+#: Space between the line of the statistic and its words, in widths of the axis.
+WORDS_GAP = 0.012
 #: Bars of the histogram.
 BARS = 40
 #: Quantiles of the normal limit that stand in for draws.
@@ -37,7 +39,10 @@ def null_picture(result: GofResult) -> Chart | None:
     beyond = np.histogram(draws[draws >= statistic], edges)[0]
     at = min(statistic, ends[1] - 0.02 * width)
     top = 1.12 * float(counts.max())
-    side, gap = ("start", 0.012) if at < sum(ends) / 2 else ("end", -0.012)
+    # The words stand on that side of the line where there is more space.
+    on_the_right = at < sum(ends) / 2
+    side = "start" if on_the_right else "end"
+    gap = WORDS_GAP if on_the_right else -WORDS_GAP
     words = f"the data: {number(statistic)}{' →' if is_far else ''}"
     of = f"{beyond.sum():,} of {len(draws):,} {what}"
     return Chart(

@@ -36,9 +36,9 @@ from condgof.report._pictures import drawn_first
 from condgof.report._text import bullets, html, minus, paragraph, sentence, shorten, table
 from condgof.result import number, pvalue_number, pvalue_words
 
-#: Panels of columns that are open.
+#: Panels of columns that are shown at once.
 OPEN_PANELS = 6
-#: Panels that there are at all.
+#: Most panels of columns, those that open on a click included.
 MOST_PANELS = 18
 #: More groups than this are drawn on one axis as well.
 FEW_GROUPS = 12
@@ -225,7 +225,9 @@ def groups(check: Check) -> str:
 
 def _by(check: Check) -> str:
     """Return the column that groups are by; "" where slices were named in another way."""
-    names = {one.column for part in check.groups for one in part.conditions}
+    names: set[str] = set()
+    for part in check.groups:
+        names.update(one.column for one in part.conditions)
     return names.pop() if len(names) == 1 else ""
 
 
@@ -320,7 +322,9 @@ def _overall_advice(finding: Finding, remedy: Remedy, rules: AdviceRules) -> Adv
 
 
 def _slice_advice(slices: Mapping[int, Slice], remedy: Remedy) -> Advice:
-    columns = [one.column for part in slices.values() for one in part.conditions]
+    columns: list[str] = []
+    for part in slices.values():
+        columns += [one.column for one in part.conditions]
     names = [
         "the prediction" if column == "predicted" else shorten(column, 60)
         for column in columns
@@ -452,11 +456,11 @@ def _facts(value: object) -> str:
     return ", ".join(f"{name} {_facts(one)}" for name, one in value.items()) or "–"
 
 
-#: Groups that are in the numbers for machines.
+#: Most groups in the JSON of a page.
 MOST_GROUPS = 200
-#: More groups than this have their leading finding alone there.
+#: Of more groups than this, the JSON has the leading findings alone.
 MOST_WHOLE_GROUPS = 20
-#: Lists that are longer are left out.
+#: Longer lists are left out of the JSON.
 LONGEST_LIST = 200
 #: Fields of a result that have x of single rows.
 SINGLE_ROWS = ("null_distribution", "locations", "strongest_location", "location_labels")

@@ -13,13 +13,15 @@ from condgof.report._chart import Chart, Ends
 from condgof.report._dispatch import ProfileDrawing, along_column, row_residuals
 from condgof.report._residuals import strongest_column
 
-#: Half the width of the boxes of a bin.
+#: Half the width of the box of a bin, in distances of neighbouring bins.
 HALF_BOX = 0.34
-#: Sizes of dots, and of the ends of boxes, which are hardly seen.
+#: Diameter of the dot of an estimate, in pixels.
 DOT_SIZE = 6.5
+#: Diameter of the dot at the end of a box, in pixels: the box itself shows that end.
 BOX_END_SIZE = 1.0
-#: Width and height of a panel by itself, and of one among others, in pixels.
+#: Width and height of a panel by itself, in pixels.
 WIDE_PANEL = (540, 320)
+#: Width and height of a panel among others, in pixels.
 SMALL_PANEL = (330, 210)
 
 
@@ -108,7 +110,7 @@ def _profile_table(title: str, bins: ColumnBins, drawing: ProfileDrawing) -> c.T
 
 
 def _panel_words(check: Check, axis: Axis, drawing: ProfileDrawing) -> str:
-    """Say what a slice of this column alone says; else what stands out."""
+    """Describe the first slice of this column alone; else the bin that stands out most."""
     for part in check.slices:
         if {one.column for one in part.conditions} == {axis.name}:
             return f"{part.direction} where {part.words}"

@@ -29,22 +29,23 @@ from condgof.report._fit import FAR
 from condgof.report._text import minus, shorten
 from condgof.result import number, rounded
 
-#: Residuals are cut here where it is asked which column of y, and what of it, is most off.
+#: Residuals are cut at ± this before columns of y are compared: outliers decide nothing.
 CUT = 2.5
 #: The residuals of slices are drawn at least to here on either side.
 SHOWN_RESIDUALS = 3.2
-#: The fewest and the most bars of residuals; 2.2·m^0.42 between, of m rows.
+#: The fewest bars of a histogram of residuals; m rows have about 2.2·m^0.42.
 FEWEST_BARS = 8
+#: The most bars of a histogram of residuals.
 MOST_BARS = 36
 #: The largest density of N(0, 1), which the axis of densities shows.
 NORMAL_PEAK = 0.4
 #: Points of the curve of N(0, 1).
 CURVE_POINTS = 161
-#: Ordered residuals that are drawn inside the band.
+#: Most ordered residuals that are drawn inside the band.
 MOST_ORDERED = 500
 #: Levels of the quantiles in the table of ordered residuals.
 TABLE_LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
-#: Rows of a slice that are named because they are furthest from the model.
+#: Most rows of a slice that are named because they are furthest from the model.
 MOST_NAMED = 5
 #: Kinds of findings that a map shows by the spread of residuals in its cells.
 SPREAD_KINDS = ("spread", "coverage", "tails")

@@ -4,49 +4,106 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from itertools import cycle
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError
 from condgof.report._chart import axes_of, new_figure
 from condgof.report._text import label
 from condgof.study import METHODS, Illustration, Row, Study, title_of
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
-GREEN, PINK, AMBER, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+# The palette of Okabe and Ito, whose colours colour-blind readers can distinguish too.
+BLACK = "#000000"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREEN = "#009E73"
+PINK = "#CC79A7"
+AMBER = "#E69F00"
+SKY = "#56B4E9"
+GREY = "#666666"  # not of the palette: for what is in the background
+#: Options of a legend below all panels of a figure.
 BELOW: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
+#: Most panels in a row.
+MOST_COLUMNS = 4
+#: Width of a panel, in inches.
+PANEL_WIDTH = 3.1
+#: Height of a panel, in inches.
+PANEL_HEIGHT = 3.0
+#: The least width of a figure, in inches.
+LEAST_WIDTH = 5.0
+#: Height of the legend under the panels, in inches.
+LEGEND_HEIGHT = 0.9
+#: Width of an entry of that legend, in inches.
+KEY_WIDTH = 1.75
+#: Distance of two tests on the axis of n, as a share of the range of n.
+OFFSET = 0.011
+#: The same distance where all tests have the same n, on an axis of width 1.
+OFFSET_OF_ONE_SIZE = 0.04
+#: Half the width of a 95% interval of N(0, 1).
+HALF_WIDTH_95 = 1.96
+#: About as many rows of a sample are drawn beside the power criterion.
+MOST_POINTS = 400
 
-#: Colour and marker of a test, and whether it is dashed with open markers: they differ
-#: without the colour too. Tests of a kind share a colour, in the order of `METHODS`; the
-#: rest are for others.
-Style: TypeAlias = tuple[str, str, bool]
+
+class Style(NamedTuple):
+    """How a test is drawn: tests differ by more than the colour."""
+
+    colour: str
+    marker: str  #: A marker of matplotlib.
+    dashed: bool = False  #: Whether the line is dashed, and the markers are open.
+
+
+#: The styles of tests, first of those of `METHODS` in their order, where tests of a kind
+#: share a colour; the rest are for tests that users add.
 LOOKS: tuple[Style, ...] = (
-    ("#000000", "o", False), (BLUE, "s", False), (ORANGE, "^", False), (ORANGE, "v", True),
-    (GREEN, "D", False), (GREEN, "d", True), (PINK, "X", False), (AMBER, "P", False),
-    (AMBER, "p", True), (SKY, "*", False), (GREY, "h", False), (PINK, "<", False),
-    (GREEN, ">", False), (BLUE, "8", False), (SKY, "s", True), (GREY, "o", True),
-    (PINK, "d", True), (GREEN, "^", True), (BLUE, "v", True),
-)  # fmt: skip
+    Style(BLACK, "o"),
+    Style(BLUE, "s"),
+    Style(ORANGE, "^"),
+    Style(ORANGE, "v", dashed=True),
+    Style(GREEN, "D"),
+    Style(GREEN, "d", dashed=True),
+    Style(PINK, "X"),
+    Style(AMBER, "P"),
+    Style(AMBER, "p", dashed=True),
+    Style(SKY, "*"),
+    Style(GREY, "h"),
+    Style(PINK, "<"),
+    Style(GREEN, ">"),
+    Style(BLUE, "8"),
+    Style(SKY, "s", dashed=True),
+    Style(GREY, "o", dashed=True),
+    Style(PINK, "d", dashed=True),
+    Style(GREEN, "^", dashed=True),
+    Style(BLUE, "v", dashed=True),
+)
+#: The style of each named test.
 STYLES = dict(zip(METHODS, LOOKS, strict=False))
 
 
 def draw_power(study: Study, *, shown: bool = False) -> Any:
     """Draw a panel a problem on a new figure, one legend under all."""
     count = len(study.topics)
-    columns, width = min(4, count), max(5.0, 3.1 * min(4, count))
-    figure = new_figure((width, 3.0 * -(-count // columns) + 0.9), shown=shown)
+    columns = min(MOST_COLUMNS, count)
+    width = max(LEAST_WIDTH, PANEL_WIDTH * columns)
+    height = PANEL_HEIGHT * -(-count // columns) + LEGEND_HEIGHT
+    figure = new_figure((width, height), shown=shown)
     axes = axes_of(figure, count, columns)
     draw_topics(study, axes)
     handles, labels = axes[0].get_legend_handles_labels()
-    across = -(-len(labels) // -(-len(labels) // max(1, int(width / 1.75))))
+    # As few rows as fit the width, and then as even ones as possible.
+    rows = -(-len(labels) // max(1, int(width / KEY_WIDTH)))
+    across = -(-len(labels) // rows)
     figure.legend(handles, labels, ncols=across, handlelength=2.6, **BELOW)
     return figure
 
 
 def draw_topics(study: Study, axes: Sequence[Any]) -> None:
-    rows, spare = study.table(), iter(LOOKS[len(STYLES) :] * len(study.methods))
+    """Draw the rates of each problem on its Axes."""
+    rows = study.table()
+    spare = cycle(LOOKS[len(STYLES) :])
     styles = {
         method: STYLES[method] if method in STYLES else next(spare)
         for method in study.methods
@@ -54,35 +111,53 @@ def draw_topics(study: Study, axes: Sequence[Any]) -> None:
     for topic, ax in zip(study.topics, axes, strict=False):
         draw_rates(
             ax,
-            [row for row in rows if row.problem == topic.name],
-            study.alpha,
-            styles,
-            topic.h0,
+            rows=[row for row in rows if row.problem == topic.name],
+            alpha=study.alpha,
+            styles=styles,
+            h0=topic.h0,
         )
         ax.set_title(textwrap.fill(label(topic.heading), 34), loc="left", fontsize="medium")
     axes[0].set_ylabel("rejection rate")
 
 
 def draw_rates(
-    ax: Any, rows: Sequence[Row], alpha: float, styles: Mapping[str, Style], h0: bool
+    ax: Any, *, rows: Sequence[Row], alpha: float, styles: Mapping[str, Style], h0: bool
 ) -> None:
-    """Draw the rows of one problem: a line a method, with the intervals."""
+    """Draw the rows of one problem: a line a method, with the intervals.
+
+    `h0` is whether the model of the problem is right.
+    """
     sizes = sorted({row.n for row in rows})
     span = (sizes[-1] - sizes[0]) or 1.0
-    for i, (method, (color, marker, dashed)) in enumerate(styles.items()):
-        mine = [r for r in rows if r.method == method and r.rate is not None]
-        # Set a little apart, so that intervals at one size stand beside each other.
-        shift = (0.011 if len(sizes) > 1 else 0.04) * span * (i - (len(styles) - 1) / 2)
-        at, rates = (
-            [r.n + shift for r in mine],
-            np.array([r.rate for r in mine], dtype=float),
+    offset = OFFSET if len(sizes) > 1 else OFFSET_OF_ONE_SIZE
+    for i, (method, style) in enumerate(styles.items()):
+        of_method = [row for row in rows if row.method == method and row.rate is not None]
+        # Tests are a little apart, so that their intervals at one n do not overlap.
+        shift = offset * span * (i - (len(styles) - 1) / 2)
+        at = [row.n + shift for row in of_method]
+        rates = np.array([row.rate for row in of_method], dtype=float)
+        low = np.array([row.low for row in of_method])
+        high = np.array([row.high for row in of_method])
+        ax.errorbar(
+            at,
+            rates,
+            np.maximum(0.0, [rates - low, high - rates]),
+            fmt="none",
+            ecolor=style.colour,
+            elinewidth=0.9,
+            alpha=0.55,
         )
-        ends = np.array([[r.low for r in mine], [r.high for r in mine]])
-        away = np.maximum(0.0, [rates - ends[0], ends[1] - rates])
-        ax.errorbar(at, rates, away, fmt="none", ecolor=color, elinewidth=0.9, alpha=0.55)
-        look = {"ls": "--", "mfc": "white"} if dashed else {"ls": "-", "mfc": color}
-        name = label(title_of(method))
-        ax.plot(at, rates, color=color, marker=marker, ms=5.5, lw=1.4, label=name, **look)
+        ax.plot(
+            at,
+            rates,
+            color=style.colour,
+            marker=style.marker,
+            ls="--" if style.dashed else "-",
+            mfc="white" if style.dashed else style.colour,
+            ms=5.5,
+            lw=1.4,
+            label=label(title_of(method)),
+        )
     ax.axhline(alpha, color=GREY, lw=1.0, ls=":", label=f"α = {alpha:g}", zorder=0)
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.margins(x=0.08)
@@ -90,8 +165,10 @@ def draw_rates(
         ax.set_xlim(sizes[0] - 0.5, sizes[0] + 0.5)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_ylim(-0.02, 1.02)
-    if h0:  # rates near alpha need a scale of their own
-        ax.set_ylim(0.0, min(1.0, max(4 * alpha, 1.25 * max(row.high for row in rows))))
+    if h0:
+        # Rates near alpha would all be at the bottom of an axis that goes to 1.
+        top = max(4 * alpha, 1.25 * max(row.high for row in rows))
+        ax.set_ylim(0.0, min(1.0, top))
         ax.locator_params(axis="y", nbins=5)
     ax.set_xlabel("sample size n")
 
@@ -137,20 +214,23 @@ def plot_power(study: Study, ax: object = None) -> Any:
 def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
     """Draw one column an illustration: a sample with p and r, and the criterion."""
     columns = len(illustrations)
-    figure = new_figure((max(5.0, 3.1 * columns), 5.4), shown=False)
+    width = max(LEAST_WIDTH, PANEL_WIDTH * columns)
+    figure = new_figure((width, 5.4), shown=False)
     axes = figure.subplots(2, columns, squeeze=False, sharex="col", height_ratios=[3, 2])
     for one, (upper, lower) in zip(illustrations, axes.T, strict=True):
-        shown = slice(None, None, max(1, len(one.x) // 400))
-        look = {"color": GREY, "ms": 3, "alpha": 0.55, "mew": 0}
-        upper.plot(one.x[shown], one.y[shown], ".", label="data from r", **look)
-        both = (one.p, BLUE, "-", "model p"), (one.r, ORANGE, "--", "truth r")
-        for (mean, std), color, style, name in both:
-            edges = mean - 1.96 * std, mean + 1.96 * std
-            upper.fill_between(one.grid, *edges, color=color, alpha=0.10, lw=0)
-            for edge in edges:
-                upper.plot(one.grid, edge, color=color, lw=0.7, ls=style, alpha=0.8)
-            words = f"{name} (mean, 95% band)"
-            upper.plot(one.grid, mean, color=color, lw=1.8, ls=style, label=words)
+        shown = slice(None, None, max(1, len(one.x) // MOST_POINTS))
+        upper.plot(
+            one.x[shown],
+            one.y[shown],
+            ".",
+            label="data from r",
+            color=GREY,
+            ms=3,
+            alpha=0.55,
+            mew=0,
+        )
+        _draw_normal(upper, one.grid, one.p, colour=BLUE, style="-", name="model p")
+        _draw_normal(upper, one.grid, one.r, colour=ORANGE, style="--", name="truth r")
         upper.set_title(one.title, fontsize=10)
         lower.axhline(0.0, color="0.8", lw=0.8)
         lower.plot(one.grid, one.criterion, color=GREEN, lw=1.8, label="power criterion")
@@ -168,3 +248,23 @@ def draw_criterion(illustrations: Sequence[Illustration]) -> Any:
         [*handles, *more], [*labels, *names], ncols=across, markerscale=2.5, **BELOW
     )
     return figure
+
+
+def _draw_normal(
+    ax: Any,
+    grid: FloatArray,
+    law: tuple[FloatArray, FloatArray],
+    *,
+    colour: str,
+    style: str,
+    name: str,
+) -> None:
+    """Draw mean and 95% band of normal y along a grid (g,): `law` is mean and sd, (g,)."""
+    mean, std = law
+    low = mean - HALF_WIDTH_95 * std
+    high = mean + HALF_WIDTH_95 * std
+    ax.fill_between(grid, low, high, color=colour, alpha=0.10, lw=0)
+    for edge in (low, high):
+        ax.plot(grid, edge, color=colour, lw=0.7, ls=style, alpha=0.8)
+    words = f"{name} (mean, 95% band)"
+    ax.plot(grid, mean, color=colour, lw=1.8, ls=style, label=words)

@@ -9,15 +9,30 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from condgof.result import number
 
-#: Characters that turn the direction of text or hide: a name must not rearrange the line
-#: that it is in.
+#: Characters that are invisible, or turn the direction of text: a name with them could
+#: rearrange the line that it is in.
 _HIDDEN = {
-    *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200B, 0x200E, 0x200F,
-    0x2028, 0x2029, 0x2060, 0x180E, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB,
-}  # fmt: skip
+    0x061C,  # Arabic letter mark
+    0x180E,  # Mongolian vowel separator
+    0x200B,  # zero-width space
+    0x200E,  # left-to-right mark
+    0x200F,  # right-to-left mark
+    0x2028,  # line separator
+    0x2029,  # paragraph separator
+    *range(0x202A, 0x202F),  # embeddings and overrides of the direction, and their end
+    0x2060,  # word joiner
+    *range(0x2066, 0x206A),  # isolates of the direction, and their end
+    0xFEFF,  # byte order mark
+    0xFFF9,  # anchor of an interlinear annotation
+    0xFFFA,  # separator of an interlinear annotation
+    0xFFFB,  # end of an interlinear annotation
+}
+#: Categories of Unicode that are written as escapes: control characters and surrogates.
+_CONTROL_CATEGORIES = ("Cc", "Cs")
 
 
 def visible(text: object) -> str:
@@ -25,8 +40,10 @@ def visible(text: object) -> str:
 
     def shown(character: str) -> str:
         code = ord(character)
-        control = unicodedata.category(character) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE
-        if not control and code not in _HIDDEN:
+        # Codes that end in FFFE or FFFF are no characters, and XML forbids some of them.
+        is_no_character = code & 0xFFFE == 0xFFFE
+        is_control = unicodedata.category(character) in _CONTROL_CATEGORIES
+        if not is_control and not is_no_character and code not in _HIDDEN:
             return character
         return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
@@ -52,8 +69,8 @@ def label(text: object) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-#: For a terminal: escape codes and line ends are shown, not obeyed. Rich's markup is not
-#: its matter.
+#: Makes text safe in a terminal, which shows escape codes and line ends, and does not obey
+#: them. Brackets stay, so that text for Rich needs `rich.markup.escape` as well.
 terminal = visible
 
 
@@ -62,7 +79,10 @@ def shorten(text: object, length: int = 32) -> str:
     text = visible(text)
     if len(text) <= length:
         return text
-    head, tail = text[: length // 2], text[len(text) - (length - length // 2 - 1) :]
+    letters_of_head = length // 2
+    letters_of_tail = length - letters_of_head - 1
+    head = text[:letters_of_head]
+    tail = text[len(text) - letters_of_tail :]
     return f"{head.rstrip()}…{tail.lstrip()}"
 
 
@@ -72,13 +92,22 @@ def sentence(words: str) -> str:
 
 
 def once_in(value: float) -> str:
-    """Say how often something of some probability happens."""
+    """Write a probability as how often something happens."""
     if value >= 0.99:
         return "nearly always"
     if value >= 0.01:
         return f"about {number(100 * value, 2)} times in 100"
     times = 1 / value
-    return f"about once in {number(round(times, 2 - len(str(int(times)))), 3)}"
+    digits = len(str(int(times)))
+    return f"about once in {number(round(times, 2 - digits), 3)}"
+
+
+#: What a step between ticks may begin with.
+STEP_DIGITS = (1.0, 2.0, 2.5, 5.0, 10.0)
+#: Ticks may lie beyond the ends of an axis by this many steps, which is rounding error.
+ROUNDING = 1e-9
+#: Most decimals that `round` is asked for.
+MOST_DECIMALS = 300
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -87,26 +116,57 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
         return [low]
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
-    step = power * min(
-        (1.0, 2.0, 2.5, 5.0, 10.0), key=lambda m: abs(math.log(m * power / rough))
-    )
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    places = max(0, 2 - math.floor(math.log10(step)))
-    return [round(i * step, min(places, 300)) + 0.0 for i in range(first, last + 1)]
+    # The step that is nearest to the rough one as a ratio.
+    step = power * min(STEP_DIGITS, key=lambda digit: abs(math.log(digit * power / rough)))
+    first = math.ceil(low / step - ROUNDING)
+    last = math.floor(high / step + ROUNDING)
+    decimals = min(max(0, 2 - math.floor(math.log10(step))), MOST_DECIMALS)
+    # Adding 0 turns −0 into 0.
+    return [round(i * step, decimals) + 0.0 for i in range(first, last + 1)]
+
+
+class Unit(NamedTuple):
+    """A unit of the numbers at ticks."""
+
+    least: float  #: Ticks have this unit if the largest of them is at least this.
+    size: float
+    suffix: str
+
+
+#: Units of ticks, the largest first.
+UNITS = (
+    Unit(least=1e9, size=1e9, suffix="G"),
+    Unit(least=1e6, size=1e6, suffix="M"),
+    Unit(least=1e5, size=1e3, suffix="k"),
+    Unit(least=0.0, size=1.0, suffix=""),
+)
+#: Ticks are written with powers of ten if the largest of them is not between these.
+LEAST_PLAIN = 1e-3
+MOST_PLAIN = 1e12
+#: Ticks are written exactly, up to this share of the distance between them.
+EXACT_TICK = 1e-6
+#: Most decimals of a tick.
+MOST_PLACES = 12
 
 
 def tick_texts(at: list[float]) -> list[str]:
-    """Write ticks, all with the same number of places, and as many as they need."""
+    """Write ticks, all with as many decimals as the one that needs most."""
     largest = max((abs(t) for t in at), default=0.0)
-    if largest >= 1e12 or largest < 1e-3:
+    if largest >= MOST_PLAIN or largest < LEAST_PLAIN:
         return [number(t, 3) for t in at]
-    units = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k"), (0.0, 1.0, ""))
-    unit, suffix = next((unit, suffix) for least, unit, suffix in units if largest >= least)
-    least = 1e-6 * min((abs(b - a) for a, b in pairwise(at)), default=largest) / unit
-    scaled = [t / unit for t in at]
-    enough = (p for p in range(12) if all(abs(round(t, p) - t) <= least for t in scaled))
-    places = next(enough, 12)
-    return [minus(f"{t:,.{places}f}{suffix}") if t else "0" for t in scaled]
+    unit = next(unit for unit in UNITS if largest >= unit.least)
+    step = min((abs(b - a) for a, b in pairwise(at)), default=largest)
+    error = EXACT_TICK * step / unit.size
+    scaled = [t / unit.size for t in at]
+    places = 0
+    while places < MOST_PLACES and not _are_exact(scaled, places, error):
+        places += 1
+    return [minus(f"{t:,.{places}f}{unit.suffix}") if t else "0" for t in scaled]
+
+
+def _are_exact(values: list[float], places: int, error: float) -> bool:
+    """Whether no value changes by more than `error` when it is rounded to `places`."""
+    return all(abs(round(value, places) - value) <= error for value in values)
 
 
 def minus(text: str) -> str:
@@ -114,14 +174,17 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![^\s(])-(?=[\d∞])", "−", text)
 
 
-#: Tags of cells that head a row, and a column.
-ROW, COLUMN = 'th scope="row"', 'th scope="col"'
+#: The tag of the cell that heads a row.
+ROW = 'th scope="row"'
+#: The tag of the cells that head columns.
+COLUMN = 'th scope="col"'
 
 
 def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table that scrolls sideways; cells after the first are numbers."""
 
     def cells(values: Sequence[object], first: str, rest: str) -> str:
+        # The first two letters of a tag, "th" or "td", are what its end needs.
         numbers = "".join(
             f'<{rest} class="n">{html(value)}</{rest[:2]}>' for value in values[1:]
         )
@@ -135,9 +198,11 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]])
 
 
 def paragraph(text: object, kind: str = "") -> str:
+    """Return a paragraph in HTML; `kind` is a class of page.css."""
     return f'<p class="{kind}">{html(text)}</p>' if kind else f"<p>{html(text)}</p>"
 
 
 def bullets(items: Iterable[object]) -> str:
+    """Return a list in HTML; "" without items."""
     inside = "".join(f"<li>{html(item)}</li>" for item in items)
     return f"<ul>{inside}</ul>" if inside else ""

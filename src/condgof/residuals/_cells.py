@@ -35,9 +35,11 @@ from condgof.residuals._residuals import (
 from condgof.residuals._stein import BANDWIDTHS
 from condgof.sample import Sample, Seed
 
-#: Test functions of all cells of all rows are held up to this many numbers.
+#: Test functions of all cells of all rows are held if they are at most this many numbers
+#: (128 MB); else they are computed for the cells that are drawn.
 HELD_NUMBERS = 2**24
-#: Rows by which a kernel on y shows whether it says anything at all.
+#: Rows on which features of a kernel on y are computed first: a kernel whose features are 0
+#: in all of them is left out.
 PROBE_ROWS = 4096
 #: Columns that are examined for autocorrelation: a thousand classes need not all be.
 STRETCH_COLUMNS = 16

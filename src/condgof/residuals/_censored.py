@@ -35,7 +35,7 @@ from condgof.residuals._residuals import (
     TestFunctionBlock,
     TestFunctions,
 )
-from condgof.residuals._stein import BANDWIDTHS, checked, line_of
+from condgof.residuals._stein import BANDWIDTHS, check_coordinates, line_of
 from condgof.sample import Sample, Seed, Use
 
 #: Up to this many rows, times of censoring can be estimated from rows near in x.
@@ -118,7 +118,7 @@ class CensoredResiduals(Residuals):
     def from_law(cls, law: Law, sample: Sample) -> Self:
         assert isinstance(law, Censored)
         line_of(law, sample)  # refuses y outside the support
-        z = checked(law.normal_scores(sample.y_given), sample)
+        z = check_coordinates(law.normal_scores(sample.y_given), sample)
         watched = law.watched(z)
         return cls(
             z=z[:, 0],

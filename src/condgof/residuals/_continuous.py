@@ -18,7 +18,7 @@ from condgof.residuals._residuals import (
     TestFunctions,
     named_columns,
 )
-from condgof.residuals._stein import BANDWIDTHS, SteinResiduals, checked, line_of
+from condgof.residuals._stein import BANDWIDTHS, SteinResiduals, check_coordinates, line_of
 from condgof.sample import Sample, Seed
 
 
@@ -34,7 +34,7 @@ class NormalScoreResiduals(SteinResiduals):
     @classmethod
     def from_law(cls, law: Law, sample: Sample) -> Self:
         line_of(law, sample)  # refuses y outside the support
-        z = checked(law.normal_scores(sample.y_given), sample)
+        z = check_coordinates(law.normal_scores(sample.y_given), sample)
         return cls(u=z, scores=-z, draws=draws_per_row(law))
 
     @property

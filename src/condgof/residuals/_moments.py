@@ -16,7 +16,7 @@ from condgof.residuals._stein import (
     BLIND_TO_WEIGHTS,
     OnTheLine,
     SteinResiduals,
-    checked,
+    check_coordinates,
     on_the_line,
 )
 from condgof.sample import Sample
@@ -66,9 +66,10 @@ def _standardized(law: Law, sample: Sample, on_line: OnTheLine) -> _Standardized
     centred = on_line.u - location
     if scale.ndim == 2:
         return _Standardized(
-            u=checked(centred / scale, sample), scores=scale * on_line.scores
+            u=check_coordinates(centred / scale, sample), scores=scale * on_line.scores
         )
     turned = np.linalg.solve(scale, centred[:, :, None])[:, :, 0]
     return _Standardized(
-        u=checked(turned, sample), scores=np.einsum("nij,ni->nj", scale, on_line.scores)
+        u=check_coordinates(turned, sample),
+        scores=np.einsum("nij,ni->nj", scale, on_line.scores),
     )

@@ -22,31 +22,33 @@ if TYPE_CHECKING:
     from condgof.sample import Sample
 
 
-#: Stretches of rows that are examined for autocorrelation where not all are at hand.
+#: Stretches of rows that are examined for autocorrelation where not all rows are at hand.
+#: Several of them, far from each other, see dependence that comes and goes.
 STRETCHES = 4
 
 
 class TestFunctionBlock(NamedTuple):
     """Some columns of ξ that belong together: the unit of which statistics are made."""
 
-    name: str
+    name: str  #: What results call the block.
     bandwidth: float | None = None  #: Of the kernel on y, where there is one.
     #: Whether it is one of the scales at which y is compared; single functions are not.
     is_scale: bool = True
     #: Whether a result names the scale: a discrete y is compared in several ways.
     is_named: bool = False
-    columns: slice = slice(0, 0)
+    columns: slice = slice(0, 0)  #: Which columns of ξ; set by `side_by_side`.
 
     @property
     def size(self) -> int:
+        """The number of columns."""
         return int(self.columns.stop - self.columns.start)
 
 
 class SizedBlock(NamedTuple):
-    """A block that has no place yet, and its number of columns."""
+    """A block whose columns are not known yet, but how many there are."""
 
     block: TestFunctionBlock
-    size: int
+    size: int  #: The number of columns of ξ.
 
 
 def side_by_side(blocks: Iterable[SizedBlock]) -> tuple[TestFunctionBlock, ...]:
@@ -84,7 +86,8 @@ class Resampler(Protocol):
 class TestFunctions(ABC):
     """Functions ξ (n, q) of residuals, of mean 0 given x under the law."""
 
-    #: Whether the null distribution comes from resampling y, where residuals allow it.
+    #: Whether the null distribution comes from resampling y, where the residuals allow it
+    #: (`Residuals.can_resample`). In all other cases it comes from random signs.
     resampled: bool = False
     #: E[ξξᵀ] under the law, (q, q), where it is the same whatever x is.
     covariance: FloatArray | None = None
@@ -105,7 +108,8 @@ class TestFunctions(ABC):
     def additional_values(self, x: FloatArray, residuals: Any) -> FloatArray | None:
         """Return one more function of single rows, (n,), or None where there is none.
 
-        Its sum is a one-sided statistic of its own, where rows get random signs.
+        Its sum over rows is a further statistic, tested one-sidedly, where rows get random
+        signs.
         """
         return None
 
@@ -204,7 +208,7 @@ class Residuals(ABC):
 
     @property
     def can_resample_streams(self) -> bool:
-        """Whether y can be, or a limit can stand for it, where rows are read in pieces."""
+        """Whether y can be resampled, or a limit stands for it, if rows come in pieces."""
         return self.can_resample
 
     @abstractmethod
@@ -222,7 +226,7 @@ class Residuals(ABC):
         """Return numbers of mean 0 that tell autocorrelation of rows, (n, k)."""
 
     def stretches(self, size: int) -> list[FloatArray]:
-        """Return these numbers of consecutive rows, (rows, k) each.
+        """Return `dependence_values` of consecutive rows, (rows, k) each.
 
         All rows where they are at hand, else a few stretches of about `size` rows.
         """

@@ -44,7 +44,7 @@ class ScoreResiduals(SteinResiduals):
 
 @dataclass(frozen=True, eq=False)
 class JointScoreResiduals(SteinResiduals):
-    """y in one affine map for K models, with the scores of all, side by side (n, K·d_y)."""
+    """y in one affine map for K models: u (n, d_y), with the scores of all (n, K·d_y)."""
 
     standardized_by = "one affine map for all models"
 
@@ -58,6 +58,7 @@ class JointScoreResiduals(SteinResiduals):
         return np.zeros(self.u.shape)
 
     def by_model(self) -> list[ScoreResiduals]:
+        """Return residuals with the scores of each model, (n, d_y), by themselves."""
         count = self.scores.shape[1] // self.u.shape[1]
         each = np.split(self.scores, count, axis=1)
         return [ScoreResiduals(self.u, np.ascontiguousarray(one)) for one in each]

@@ -22,7 +22,7 @@ from condgof.laws import Law, RankOutcomes, draws_per_row
 from condgof.residuals._cells import CellResiduals
 from condgof.residuals._continuous import NormalScoreResiduals
 from condgof.residuals._residuals import named_columns
-from condgof.residuals._stein import SteinResiduals, checked, line_of, raw_scores
+from condgof.residuals._stein import SteinResiduals, check_coordinates, line_of, raw_scores
 from condgof.sample import Sample
 
 
@@ -43,8 +43,8 @@ class MarginalResiduals(SteinResiduals):
         line_of(law, sample)  # refuses y outside the support
         raw = raw_scores(law, sample)
         values, slope, log_density_slope = law.marginals(sample.y_given)
-        u = checked(values, sample)
-        scores = checked((raw.values - log_density_slope) / slope - u, sample)
+        u = check_coordinates(values, sample)
+        scores = check_coordinates((raw.values - log_density_slope) / slope - u, sample)
         errors = raw.errors
         return cls(
             u=u,

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import orth
 
 from condgof import kernels
 from condgof._typing import AnyArray, FloatArray, IntArray
@@ -43,20 +42,37 @@ from condgof.residuals._residuals import (
 )
 from condgof.sample import Sample, Seed, Use, as_numbers
 
-#: Stein scores above this are never computed with in single precision.
-LARGEST_IN_SINGLE = 1e12
-#: Bandwidths on y of the adaptive test, in units of the standardised y.
+#: Test functions are computed in double precision where a Stein score is above this. Single
+#: precision ends at 3e38, and test functions are squared.
+LARGEST_SINGLE_SCORE = 1e12
+#: Bandwidths on y of the adaptive test, in units of the standardised y, widest first.
 BANDWIDTHS = (4.0, 2.0, 1.0, 0.5)
-#: Landmarks in y for each of these bandwidths: the share of the trace at which to stop,
+#: The adaptive test chooses landmarks in y, for each of its bandwidths, until they leave
+#: this share of the trace of the kernel.
 LANDMARK_PRECISION = 1e-3
-#: and the largest number of landmarks for each of up to `LANDMARK_COLUMNS` columns of y.
+#: Most landmarks of the adaptive test in y, for each column of y.
 LANDMARKS_PER_COLUMN = 24
+#: Further columns of y add no landmarks: time grows with their number.
 LANDMARK_COLUMNS = 3
 #: Single columns of x meet the first two of these bandwidths alone: narrower ones add
 #: noise.
 FIRST_BANDWIDTHS = slice(0, 2)
-#: A median distance this many times the widest bandwidth calls for one of its own.
+#: Where the median distance of y is more than this many times the widest bandwidth, it is a
+#: further bandwidth.
 FAR_OFF = 2.0
+#: The stream of random numbers within `Use.BANDWIDTH_Y` for that median distance. The
+#: bandwidth "median" of a kernel on y has the stream without a number.
+FAR_OFF_STREAM = 1
+#: The stream of random numbers within `Use.LANDMARKS` that chooses landmarks in y. Those in
+#: x have the stream without a number, and the subsample of rows has 1 (`condgof.stein`).
+Y_LANDMARKS_STREAM = 2
+#: `overconfidence` regresses y on x where there are this many rows for each coefficient;
+#: with fewer rows, residuals are those of the mean.
+ROWS_PER_COEFFICIENT = 3
+#: A standard deviation of residuals below this share of the largest |u| is rounding error.
+SMALLEST_RESIDUAL_SD = 1e-12
+#: The remark on tests where y is compared by its Stein scores alone, which do not depend on
+#: the weights of modes that lie far apart.
 BLIND_TO_WEIGHTS = (
     "y was not standardised by a CDF of the model: modes of y that lie far apart are"
     " compared by shape and place but not by weight"
@@ -67,26 +83,31 @@ BLIND_TO_WEIGHTS = (
 class LandmarkFunctions:
     """Functions l(·, v_j) of y, whitened: l ≈ (l(·, v) W)(l(·, v) W)ᵀ."""
 
-    kernel: Radial
+    kernel: Radial  #: l, with its bandwidth σ.
     points: FloatArray  #: The landmarks v, (r, d_y).
     white: AnyArray  #: W, (r, r'), in the precision of all that is computed.
 
     def apply_operator(self, u: FloatArray, scores: FloatArray) -> AnyArray:
-        """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r')."""
+        """Return s_c l(u, v) + ∂_c l(u, v) for each coordinate c, whitened, (n, d_y·r').
+
+        From coordinates u and Stein scores s, both (n, d_y).
+        """
         sigma = self.kernel.sigma
         rank = self.white.shape[1]
-        fits_single = float(np.abs(scores).max(initial=0.0)) < LARGEST_IN_SINGLE
+        fits_single = float(np.abs(scores).max(initial=0.0)) < LARGEST_SINGLE_SCORE
         dtype = self.white.dtype if fits_single else np.float64
         is_gaussian = type(self.kernel) is Gaussian
         t = sqdist(u, self.points, sigma)  # ‖u − v‖²/σ², (n, r)
-        if is_gaussian:  # l = exp(−t/2), and −2l' is the same
+        # `value` is l and `slope` is −2·dl/dt, (n, r) both.
+        if is_gaussian:  # l = exp(−t/2), and −2·dl/dt is the same
             value = np.multiply(t, -0.5, dtype=dtype, casting="same_kind")
             slope = np.exp(value, out=value)
         else:
             value, slope, _ = (part.astype(dtype) for part in self.kernel.profile(t))
             slope = -2.0 * slope
-        # ∂_c l = −slope·(u_c − v_c)/σ²: the part with u_c is a multiple of rows, that with
-        # v_c of columns, so that one product of matrices has them all.
+        # ∂_c l = −slope·(u_c − v_c)/σ². The part with v_c multiplies columns of `slope`, so
+        # that one product with [W, v_1·W, …, v_d·W] has slope·W, for the part with u_c, and
+        # slope·v_c·W for all coordinates c.
         centre = self.points.mean(axis=0)
         scaled_u = ((u - centre) / sigma**2).astype(dtype)
         scaled_v = ((self.points - centre) / sigma**2).astype(dtype)
@@ -124,18 +145,29 @@ class SteinTestFunctions(TestFunctions):
         cap: int,
         single: bool = False,
     ) -> SteinTestFunctions:
-        """Choose landmarks among rows u, scores (n, d_y), for each kernel.
+        """Choose landmarks among rows with coordinates u and scores (n, d_y).
 
-        With `single` functions are computed in single precision, without directions that
-        are too weak for it.
+        Parameters
+        ----------
+        kernels_on_y : sequence of Radial
+            Each gets landmarks of its own, and a block of test functions.
+        precision : float
+            The share of the weighted trace of a kernel that its landmarks may leave.
+        cap : int
+            Most landmarks of a kernel.
+        single : bool
+            Whether functions are computed in single precision, without directions that are
+            too weak for it.
         """
-        squares = np.square(scores).sum(axis=1)
+        squares = np.square(scores).sum(axis=1)  # ‖s_i‖², (n,)
         check_overflow(squares)
-        unit = float(np.median(squares)) or 1.0
+        median_square = float(np.median(squares)) or 1.0
         parts = []
         for kernel in kernels_on_y:
-            # What is left of l counts as much as the Stein operator makes of it.
-            weight = squares / unit + u.shape[1] / (kernel.sigma**2 * unit)
+            # h(i, i) is ‖s_i‖² + d_y/σ² for a Gaussian l: what landmarks leave of l at a
+            # row counts by what the Stein operator makes of it there.
+            slope_square = u.shape[1] / (kernel.sigma**2 * median_square)
+            weight = squares / median_square + slope_square
             chosen = choose_landmarks(
                 kernel, u, rng, tolerance=precision, cap=cap, weight=weight
             )
@@ -178,7 +210,7 @@ class SteinTestFunctions(TestFunctions):
 
 
 def overconfidence(x: FloatArray, u: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return −Σ_c (s_c·f_c + ∂_c f_c) for f = tanh(r/σ), (n,).
+    """Return −Σ_c (s_c·f_c + ∂_c f_c) for f = tanh(r/σ) and Stein scores s (n, d_y): (n,).
 
     The sum over rows is tested one-sidedly. r are the residuals of a least-squares
     regression of u (n, d_y) on x (n, d), and σ is their standard deviation; the mean is
@@ -186,18 +218,21 @@ def overconfidence(x: FloatArray, u: FloatArray, scores: FloatArray) -> FloatArr
     the mean under the model is exactly 0. A true model has it skewed to the right, like
     z² − 1: random signs then reject too often on the left, where nothing is tested.
     """
+    from scipy.linalg import orth  # takes long to import
+
     n = len(u)
     ones = np.ones(n)
-    regresses = 3 * (x.shape[1] + 1) <= n
+    regresses = ROWS_PER_COEFFICIENT * (x.shape[1] + 1) <= n
     basis = orth(np.column_stack([ones, x] if regresses else [ones]))
     leverage = np.square(basis).sum(axis=1, keepdims=True)
     degrees_of_freedom = n - basis.shape[1]
     r = u - basis @ (basis.T @ u)
-    unit = np.abs(r).max(axis=0)
-    squares = np.square(r / np.where(unit > 0, unit, 1.0)).sum(axis=0)
-    scale = unit * np.sqrt(squares / degrees_of_freedom)
-    more_than_rounding = scale > 1e-12 * np.abs(u).max(axis=0)
-    sigma = np.where(more_than_rounding, scale, np.inf)
+    # Squares are of residuals in units of the largest one, so that they do not overflow.
+    largest = np.abs(r).max(axis=0)
+    squares = np.square(r / np.where(largest > 0, largest, 1.0)).sum(axis=0)
+    scale = largest * np.sqrt(squares / degrees_of_freedom)
+    more_than_rounding = scale > SMALLEST_RESIDUAL_SD * np.abs(u).max(axis=0)
+    sigma = np.where(more_than_rounding, scale, np.inf)  # f is 0 where y is a function of x
     f = np.tanh(r / sigma)
     inner = (1.0 - leverage) - np.square(r / sigma) / degrees_of_freedom
     slope = (1.0 - np.square(f)) * inner / sigma
@@ -213,7 +248,8 @@ class SteinResiduals(Residuals):
     """
 
     u: FloatArray  #: y, or what it was turned into, (n, d_y).
-    scores: FloatArray  #: ∇_u log p(u|x), (n, d_y).
+    #: ∇_u log p(u|x), (n, d_y); of K models side by side in `JointScoreResiduals`.
+    scores: FloatArray
     #: Largest estimated error of scores that were differentiated numerically.
     score_error: float | None = None
     #: How y was brought from a bounded support to the whole line, in words.
@@ -260,9 +296,10 @@ class SteinResiduals(Residuals):
 
     def bandwidths(self, seed: Seed) -> list[float]:
         """Return the bandwidths on u that the adaptive test combines."""
-        # Where y is far from what is predicted, a bandwidth in units of the prediction sees
-        # every row by itself.
-        distance = kernels.median_distance(self.u, seed.stream(Use.BANDWIDTH_Y, 1), "y")
+        # Where y is far from the predictions, a bandwidth in the model's units separates
+        # every row from every other.
+        rng = seed.stream(Use.BANDWIDTH_Y, FAR_OFF_STREAM)
+        distance = kernels.median_distance(self.u, rng, "y")
         far = distance > FAR_OFF * max(BANDWIDTHS)
         return [*BANDWIDTHS, distance] if far else [*BANDWIDTHS]
 
@@ -273,7 +310,7 @@ class SteinResiduals(Residuals):
             gaussians,
             self.u,
             self.scores,
-            seed.stream(Use.LANDMARKS, 2),
+            seed.stream(Use.LANDMARKS, Y_LANDMARKS_STREAM),
             precision=LANDMARK_PRECISION,
             cap=cap,
         )
@@ -299,7 +336,10 @@ class SteinResiduals(Residuals):
 
 
 def line_of(law: Law, sample: Sample) -> Line | None:
-    """Return the way from the law's support to the whole line; refuse y outside of it."""
+    """Return the map of the law's support to the whole line; None where it is that line.
+
+    y outside of the support is refused.
+    """
     if type(law).support is Law.support:
         return None  # the support of most laws is the whole line
     line = Line.from_support(law.support, sample.n, sample.d_y)
@@ -317,7 +357,7 @@ class RawScores:
 
 
 def raw_scores(law: Law, sample: Sample) -> RawScores:
-    """Ask a law for the Stein scores of y itself."""
+    """Return a law's Stein scores of y itself, checked."""
     if not law.can("score"):
         law.lacks("score")
     raw, errors = law.score_and_error(sample.y_given)
@@ -333,8 +373,11 @@ def raw_scores(law: Law, sample: Sample) -> RawScores:
     )
 
 
-def checked(values: AnyArray, sample: Sample) -> FloatArray:
-    """Check what y was turned into: finite numbers of the shape of y, (n, d_y)."""
+def check_coordinates(values: AnyArray, sample: Sample) -> FloatArray:
+    """Check coordinates u that y was turned into, or scores with respect to them.
+
+    They must be finite numbers of the shape of y, (n, d_y).
+    """
     u = np.asarray(as_numbers(values, "What standardises y"), dtype=np.float64)
     if u.shape != sample.y.shape:
         raise NumericalError(
@@ -354,11 +397,11 @@ def checked(values: AnyArray, sample: Sample) -> FloatArray:
 class OnTheLine:
     """y brought to the whole line, where the law's support is bounded, with its scores."""
 
-    u: FloatArray  #: (n, d_y).
-    scores: FloatArray  #: (n, d_y).
-    line: Line | None  #: The way there; None where y is on the whole line already.
-    score_error: float | None
-    reparametrized: str | None
+    u: FloatArray  #: y on the whole line, (n, d_y).
+    scores: FloatArray  #: ∇_u log p(u|x), (n, d_y).
+    line: Line | None  #: The map from y to u; None where y is on the whole line already.
+    score_error: float | None  #: As in `SteinResiduals`.
+    reparametrized: str | None  #: As in `SteinResiduals`.
 
 
 def on_the_line(law: Law, sample: Sample) -> OnTheLine:
@@ -374,8 +417,8 @@ def on_the_line(law: Law, sample: Sample) -> OnTheLine:
             score_error=None if errors is None else float(np.max(errors)),
             reparametrized=None,
         )
-    u = checked(line.forward(sample.y), sample)
-    scores = checked(line.scores(sample.y, raw.values), sample)
+    u = check_coordinates(line.forward(sample.y), sample)
+    scores = check_coordinates(line.scores(sample.y, raw.values), sample)
     errors = None if errors is None else errors * line.slope(sample.y)
     return OnTheLine(
         u=u,

@@ -19,7 +19,7 @@ from condgof.sample._table import (
     list_texts,
 )
 from condgof.sample._values import (
-    DROP,
+    DROP_ADVICE,
     Variables,
     as_numbers,
     missing_in,
@@ -31,7 +31,7 @@ from condgof.sample._values import (
 
 __all__ = [
     "ANY",
-    "DROP",
+    "DROP_ADVICE",
     "LABELS",
     "MIN_ROWS",
     "NUMBERS",

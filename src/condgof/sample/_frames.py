@@ -22,7 +22,8 @@ from condgof.sample._column import Column, Kind
 if TYPE_CHECKING:
     from narwhals import DataFrame, Implementation, Series
 
-#: What is certainly no frame of a library: narwhals need not be imported to find that out.
+#: Classes that are certainly no frame of a library: of these narwhals is not asked, so that
+#: it need not be imported for arrays and lists.
 NEVER_FRAMES = (np.ndarray, np.generic, list, tuple, dict, str, int, float, type(None))
 #: Whole numbers below this bound are exact as floats, and given back as integers.
 LARGEST_EXACT_INTEGER = 2.0**53
@@ -195,6 +196,15 @@ def row_labels(data: object) -> Any:
     return nw.maybe_get_index(nw.from_native(data, eager_only=True, allow_series=True))
 
 
+class OrderedCategories(NamedTuple):
+    """Categories that have an order, as text."""
+
+    #: All categories of the type in their order, also those that no row has.
+    levels: tuple[str, ...]
+    #: The category of each row, one of `levels`, (n,). In missing rows it means nothing.
+    names: AnyArray
+
+
 @dataclass(frozen=True, eq=False)
 class RawColumn:
     """A column as it lies in memory, before anything is read into its values."""
@@ -208,8 +218,8 @@ class RawColumn:
     #: Whether the type says that the column holds text or categories. Objects that turn
     #: out to be text are told by their values.
     declared_text: bool = False
-    #: All categories in their order, as text, where the type says that they have an order.
-    ordered_levels: tuple[str, ...] | None = None
+    #: The categories of a type that gives them an order; None for any other type.
+    ordered: OrderedCategories | None = None
     #: Whether the type says that these are dates with a time zone. Objects have zones of
     #: their own: see `objects_have_zone`.
     zoned: bool = False
@@ -244,7 +254,7 @@ class RawColumn:
             missing=np.asarray(series.is_null().to_numpy(), dtype=bool),
             type_name=type_name,
             declared_text=_declares_text(series),
-            ordered_levels=_ordered_levels(series),
+            ordered=_ordered_categories(series, values),
             zoned=zoned,
         )
 
@@ -270,16 +280,29 @@ def _declares_text(series: Series[Any]) -> bool:
     return isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
-def _ordered_levels(series: Series[Any]) -> tuple[str, ...] | None:
-    """Return the categories of a column whose type gives them an order, else None."""
+def _ordered_categories(series: Series[Any], values: AnyArray) -> OrderedCategories | None:
+    """Return the categories of a column whose type gives them an order, else None.
+
+    `values` (n,) are those of the column as NumPy has them. Where a row is missing, these
+    are floats if categories are integers ("2.0" for 2), so that pandas and pyarrow, whose
+    categories may be numbers, are asked for the category of each row instead.
+    """
     import narwhals.stable.v2 as nw
 
+    native = series.to_native()
     if isinstance(series.dtype, nw.Enum):
-        return tuple(map(str, series.dtype.categories))
+        levels = tuple(map(str, series.dtype.categories))
+        if not series.implementation.is_pandas_like():
+            return OrderedCategories(levels, values)
+        codes = np.asarray(native.cat.codes)  # −1 where missing
+        return OrderedCategories(levels, np.array([*levels, ""], dtype=object)[codes])
     # narwhals has no Enum of pyarrow's, whose dictionaries say whether they are ordered.
     if series.implementation.is_pyarrow() and isinstance(series.dtype, nw.Categorical):
-        ordered = series.to_native().type.ordered
-        return tuple(map(str, series.cat.get_categories().to_list())) if ordered else None
+        if not native.type.ordered:
+            return None
+        levels = tuple(map(str, series.cat.get_categories().to_list()))
+        names = np.array([str(value) for value in native.to_pylist()], dtype=object)
+        return OrderedCategories(levels, names)
     return None
 
 
@@ -377,7 +400,7 @@ def _native_values(column: Column, values: AnyArray, library: Implementation) ->
     if column.levels is not None and column.ordered:
         module: Any = library.to_native_namespace()
         if library.is_pyarrow():
-            # narwhals cannot make these of pyarrow; see `_ordered_levels`.
+            # narwhals cannot make these of pyarrow; see `_ordered_categories`.
             codes = module.array(values.astype(np.int32))
             texts = module.array(column.levels, type=module.string())
             return module.DictionaryArray.from_arrays(codes, texts, ordered=True)

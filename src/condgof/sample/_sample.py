@@ -32,7 +32,7 @@ from condgof.sample._frames import (
     row_labels,
 )
 from condgof.sample._values import (
-    DROP,
+    DROP_ADVICE,
     Variables,
     as_numbers,
     constant,
@@ -42,16 +42,17 @@ from condgof.sample._values import (
     read_y,
 )
 
+#: The fewest rows that a test takes.
 MIN_ROWS = 3
 #: How many columns of x a message lists, where a column of groups is not one of them.
 LISTED_COLUMNS = 10
 #: What to do about missing values of x.
 MISSING_X = (
-    f"{DROP} Or pass missing='drop', which leaves them out, or missing='level', which makes"
-    " missing a level."
+    f"{DROP_ADVICE} Or pass missing='drop', which leaves them out, or missing='level',"
+    " which makes missing a level."
 )
 #: What to do about missing values of y, which cannot become a level.
-MISSING_Y = f"{DROP} Or pass missing='drop', which leaves them out."
+MISSING_Y = f"{DROP_ADVICE} Or pass missing='drop', which leaves them out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,7 @@ class Sample:
     def _from_variables(
         cls, x: Variables, y: Variables, to_test: bool, missing: str
     ) -> Sample:
+        """Do about missing values what `missing` says, and freeze what is left."""
         check_choice(missing, "missing", ("refuse", "drop", "level"))
         n = len(y.values)
         origin = FrameOrigin.from_data(x.given)
@@ -130,8 +132,8 @@ class Sample:
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
         if missing != "refuse":
-            x.check_complete()
-            y.check_complete()
+            x.check_no_infinite()
+            y.check_no_infinite()
         if missing == "drop":
             kept = _complete_rows(x, y)
         if kept is not None:
@@ -353,6 +355,7 @@ def check_rows(x: Any, y: Any, n_x: int, n_y: int) -> None:
     def differ_up_to(row: int) -> bool:
         return not labels_x[: row + 1].equals(labels_y[: row + 1])
 
+    # The first row whose labels differ, by bisection: indices compare fast as a whole.
     row = bisect_left(range(n_x), True, key=differ_up_to)
     (label_x,) = labels_x[[row]].tolist()
     (label_y,) = labels_y[[row]].tolist()
@@ -373,8 +376,9 @@ class Filled(NamedTuple):
 def missing_as_levels(table: Variables) -> Filled:
     """Make missing a level of each column of x that misses values.
 
-    Missing text becomes a level more. Missing numbers and dates are put at the (lower)
-    median of the others, and a column more, with the levels "no" and "yes", says where.
+    Missing text becomes one more level of its column. Missing numbers and dates are put at
+    the (lower) median of the others, and one more column of x, with the levels "no" and
+    "yes", says in which rows.
     """
     names = [column.name for column in table.columns]
     parts: list[FloatArray] = []
@@ -474,7 +478,7 @@ def read_groups(
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
         values = values[kept]
-    refuse_rows(missing, f"{what} has missing values", DROP, NonFiniteError)
+    refuse_rows(missing, f"{what} has missing values", DROP_ADVICE, NonFiniteError)
     numbers: dict[Any, int] = {}
     try:
         codes = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]

@@ -20,7 +20,7 @@ from condgof.sample._column import Column, Kind
 from condgof.sample._frames import Frame
 from condgof.sample._sample import MIN_ROWS, Sample
 from condgof.sample._table import ANY, NUMBERS, DataFile, PathLike, Table
-from condgof.sample._values import DROP, constant, names_of, refuse_identifiers
+from condgof.sample._values import DROP_ADVICE, constant, names_of, refuse_identifiers
 
 Names: TypeAlias = str | Sequence[str]
 
@@ -334,7 +334,7 @@ class Source(Blocks):
         value = "null" if is_null else f"{table[which, position]}"
         raise NonFiniteError(
             f"Column {name!r} of {file.label} is {value} in row {row} of the file (row"
-            f" {file.start + row} of all rows, both counted from 0). {DROP}",
+            f" {file.start + row} of all rows, both counted from 0). {DROP_ADVICE}",
             count=1,
             first_row=file.start + row,
         )
@@ -509,7 +509,8 @@ class ArraySource(Blocks):
             if len(bad):
                 row = int(rows[bad[0]])
                 raise NonFiniteError(
-                    f"{name} is NaN or infinite in row {row} (counted from 0). {DROP}",
+                    f"{name} is NaN or infinite in row {row} (counted from 0)."
+                    f" {DROP_ADVICE}",
                     count=len(bad),
                     first_row=row,
                 )

@@ -47,17 +47,20 @@ from condgof.sample._frames import (
     series_from,
 )
 
-DROP = "Drop or fill those rows first."
-INFINITE = (
+#: What messages advise about rows with missing values.
+DROP_ADVICE = "Drop or fill those rows first."
+#: What messages advise about infinite values.
+INFINITE_ADVICE = (
     "An infinite value is not a missing one, and refused whatever `missing` is: correct it"
     " first."
 )
 #: Text that is different in every row is an identifier, not a category, if there are more
-#: rows than this.
+#: rows than this; in a few rows, categories may all be different by chance.
 MAX_DISTINCT_ROWS = 20
 #: Objects that Python or pandas would turn into a float, and that are not meant as one.
 NOT_NUMBERS = (str, bytes, date, time, timedelta)
-#: Names that pandas and polars give a Series without a name.
+#: Names of the only column of a frame that was made of a Series without a name: that is 0
+#: in pandas and "" in polars.
 UNNAMED = ("0", "", "None")
 
 
@@ -151,23 +154,30 @@ class Variables:
         shape = (-1,) if is_flat(self.given) else self.values.shape
         return self.values.reshape(shape).copy()
 
-    def check_complete(self, advice: str = "") -> None:
-        """Raise if any value is infinite or, with advice on those, missing."""
-        if np.isfinite(self.values).all():
+    def check_no_infinite(self) -> None:
+        """Raise if any value is infinite; values may be missing."""
+        self._refuse_not_finite(np.where(np.isnan(self.values), 0.0, self.values), "")
+
+    def check_complete(self, advice: str) -> None:
+        """Raise if any value is infinite or missing; `advice` is on missing ones."""
+        self._refuse_not_finite(self.values, advice)
+
+    def _refuse_not_finite(self, values: FloatArray, advice: str) -> None:
+        """Raise if any of the values (n, d) is not finite, by an error that names it."""
+        if np.isfinite(values).all():
             return
-        values = self.values
-        if not advice:
-            values = np.where(np.isnan(values), 0.0, values)
         only_numbers = all(column.kind is Kind.NUMBERS for column in self.columns)
         if isinstance(self.given, np.ndarray) and only_numbers:
-            check_finite(values, self.what, INFINITE if np.isinf(values).any() else advice)
+            infinite = np.isinf(values).any()
+            check_finite(values, self.what, INFINITE_ADVICE if infinite else advice)
             return
         for column, numbers in zip(self.columns, values.T, strict=True):
             label = f"{self.what} column {column.name!r}"
             if column.kind is not Kind.NUMBERS:
                 missing = np.isnan(numbers)
                 refuse_rows(missing, f"{label} has missing values", advice, NonFiniteError)
-            check_finite(numbers, label, INFINITE if np.isinf(numbers).any() else advice)
+            infinite = np.isinf(numbers).any()
+            check_finite(numbers, label, INFINITE_ADVICE if infinite else advice)
 
     def check_categories(self) -> None:
         """Raise if a text column has as many levels as rows, unless they have an order."""
@@ -202,7 +212,7 @@ class Read(NamedTuple):
 def read(data: TableLike, what: str) -> Read:
     """Read x or y (`what`), which must have no missing values; see `read_table`."""
     table = read_table(data, what)
-    table.check_complete(DROP)
+    table.check_complete(DROP_ADVICE)
     return Read(table.given, table.values, table.columns)
 
 
@@ -275,6 +285,7 @@ def _read_array(data: Any, what: str, text: bool) -> Variables:
 
 
 def _allowed(text: bool, width: int) -> Contents:
+    """Return what each of `width` columns may hold; `text` is as in `read_table`."""
     if text:
         return Contents.ANYTHING
     return Contents.LABELS if width == 1 else Contents.NUMBERS
@@ -298,6 +309,7 @@ def _variables(
     contents: Contents,
 ) -> Variables:
     """Put columns that were read, (n,) each, together."""
+    # Categories of y that are numbers are read by their numbers, and models get these.
     labels = (
         contents is Contents.LABELS
         and columns[0].categorical
@@ -392,9 +404,13 @@ def _read_levels(raw: RawColumn, label: str, name: str, contents: Contents) -> R
         raise InputTypeError(
             f"{label} holds text or categories, and must be numeric. Pass numbers."
         )
-    order = raw.ordered_levels if contents is Contents.ANYTHING else None
-    codes, levels = encode(raw.values, raw.missing, order)
-    column = Column(name, levels, constant(codes), ordered=order is not None)
+    # Labels of y are classes, whatever order they have.
+    ordered = raw.ordered if contents is Contents.ANYTHING else None
+    if ordered is None:
+        codes, levels = encode(raw.values, raw.missing)
+    else:
+        codes, levels = encode(ordered.names, raw.missing, ordered.levels)
+    column = Column(name, levels, constant(codes), ordered=ordered is not None)
     return ReadColumn(codes, column)
 
 
@@ -435,7 +451,8 @@ def encode(
 ) -> Encoded:
     """Turn text (n,) into positions among its levels.
 
-    Levels are those that occur, in alphabetical order or in the `order` of all that may.
+    Levels are those that occur in rows that are not `missing` (n,). They are in
+    alphabetical order, or in that of `order`, which lists all levels that may occur.
     """
     known = [str(value) for value in raw[~missing]]
     levels = sorted(set(known), key=None if order is None else order.index)

@@ -24,41 +24,61 @@ from condgof.kernels import (
 )
 from condgof.sample import XUnits
 
-#: A function of one normal score is looked up on a grid of ± this,
-GRID_END = 4.5
-#: in this many steps.
-GRID_STEPS = 1024
-#: The bandwidth of the kernel on a single column, in normal scores,
+#: Functions of a single column of x, as normal scores of ranks, are looked up on a grid of
+#: ± this. P(|Z| > 4.5) = 7e-6: normal scores of ranks hardly reach further.
+COLUMN_GRID_END = 4.5
+#: Steps of that grid; a normal score is rounded to the nearest one.
+COLUMN_GRID_STEPS = 1024
+#: The bandwidth of the Gaussian kernel on a single column, in normal scores.
 COLUMN_BANDWIDTH = 0.5
-#: and the number of its eigen-features.
+#: How many eigen-features of that kernel are used, those of the largest eigenvalues.
 COLUMN_RANK = 8
-#: Where there are more columns than this, each has a line and a parabola, and no more.
+#: Nodes, evenly spaced on the grid, of the quadrature that finds these eigen-features.
+COLUMN_NODES = 181
+#: Eigenvalues of the quadrature are taken as at least this: rounding makes some negative.
+LEAST_EIGENVALUE = 1e-12
+#: Where there are more columns than this, each has a line and a parabola, and no more: the
+#: number of features would grow with the columns, and so would the time.
 MOST_RICH_COLUMNS = 64
-#: Long and short waves on a single column, in half periods over all ranks.
-WAVES = ((3, 4), (5, 6, 7, 8))
+#: Long waves on a single column: numbers of half periods, over all ranks, of the cosines
+#: that make one block.
+LONG_WAVES = (3, 4)
+#: Short waves on a single column, which make another block.
+SHORT_WAVES = (5, 6, 7, 8)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Makes columns of F from rows x (n, d_x), in blocks of one family."""
+    """Makes columns of F from rows x (n, d_x), in blocks of one family.
 
+    Features are linear in *raw columns*, such as k(x, v): (raw − centre) · white, block by
+    block.
+    """
+
+    #: What kind of functions these are: "x" (a kernel on x), "constant", "columns",
+    #: "categories", "pairs" or "locations".
     family: str
     raw_columns: Callable[[FloatArray], AnyArray]  #: x (n, d_x) → raw columns (n, ·).
-    labels: tuple[Any, ...]  #: What a result says of each block,
-    sizes: tuple[int, ...]  #: and how many features it has.
-    #: What the raw columns of each block are multiplied by, (·, size); without, the raw
-    #: columns are the features.
+    #: What each block is of, by family: the multiple of the bandwidths for "x", the number
+    #: of the column, (column, value) of a category, both columns of a pair, the number of
+    #: the location; None for the constant.
+    labels: tuple[Any, ...]
+    sizes: tuple[int, ...]  #: How many features each block has.
+    #: The whitening matrix W that raw columns of each block are multiplied by, (·, size);
+    #: empty where raw columns are the features.
     whites: tuple[AnyArray, ...] = ()
-    #: What is subtracted from raw columns, which are then in single precision.
+    #: What is subtracted from raw columns, (raw columns,); they are then in single
+    #: precision. None: nothing.
     centre: SingleArray | None = None
-    #: Share of the trace of the (narrowest) kernel that landmarks leave.
+    #: Share of the trace of the kernel that landmarks leave; of several bandwidths, at the
+    #: narrowest.
     residual: float = 0.0
 
     @classmethod
     def one_each(
         cls, family: str, raw_columns: Callable[[FloatArray], AnyArray], labels: Any
     ) -> FeatureMap:
-        """Return a map whose blocks have one column each."""
+        """Return a map whose blocks have one column each, with one label each."""
         labels = tuple(labels)
         return cls(family, raw_columns, labels=labels, sizes=(1,) * len(labels))
 
@@ -70,17 +90,17 @@ class FeatureMap:
         return np.subtract(columns, self.centre, out=columns).astype(np.float32, copy=False)
 
     def centred(self, x: FloatArray) -> FeatureMap:
-        """Subtract the means over rows x (n, d_x)."""
+        """Return the map with its means over rows x (n, d_x) subtracted."""
         means = self.raw_columns(x).mean(axis=0, dtype=np.float64)
         return replace(self, centre=means.astype(np.float32))
 
 
 class FeatureBlock(NamedTuple):
-    """Some columns of F: the family they belong to, what they are of, and which."""
+    """Some columns of F that belong together: the unit of which statistics are made."""
 
-    family: str
-    label: Any
-    columns: slice
+    family: str  #: As in `FeatureMap`.
+    label: Any  #: As in `FeatureMap.labels`.
+    columns: slice  #: Which columns of F.
 
 
 class FeaturePart(NamedTuple):
@@ -157,7 +177,10 @@ class Features:
         return self.from_raw(self.raw(x))
 
     def family(self, *names: str) -> slice:
-        """Return the blocks of some families, which follow each other, as one slice."""
+        """Return the numbers of all blocks of some families, as one slice of `blocks`.
+
+        The blocks of these families must follow each other; slice(0, 0) for no block.
+        """
         numbers = [i for i, block in enumerate(self.blocks) if block.family in names]
         return slice(numbers[0], numbers[-1] + 1) if numbers else slice(0, 0)
 
@@ -170,7 +193,7 @@ def constant() -> FeatureMap:
 
 
 def finite_locations(locations: FiniteLocations) -> FeatureMap:
-    """Return k(x, v_j) at the locations of FSCD, as one block."""
+    """Return k(x, v_j)/√J at the J locations of FSCD, as one block."""
     return FeatureMap(
         family="x",
         raw_columns=locations.features,
@@ -188,7 +211,17 @@ def nystrom(
     cap: int,
     single: bool = False,
 ) -> FeatureMap:
-    """See a kernel on x through landmarks v among rows x (n, d_x): F = k(x, v) W."""
+    """See a kernel on x through landmarks v among rows x (n, d_x): F = k(x, v) W.
+
+    Parameters
+    ----------
+    precision : float
+        The share of the trace of k that landmarks may leave.
+    cap : int
+        Most landmarks.
+    single : bool
+        Whether F is computed in single precision.
+    """
     if not kernel.factors:
         return constant()
     chosen = choose_landmarks(kernel, x, rng, tolerance=precision, cap=cap)
@@ -279,13 +312,14 @@ def _at_multiples(
 def marginals(columns: list[int], x: FloatArray) -> FeatureMap:
     """Take smooth functions of single columns, which are normal scores, centred on x."""
     smooth = _smooth_functions()
+    # The first two blocks are the line and the parabola.
     sizes = smooth.sizes[:2] if len(columns) > MOST_RICH_COLUMNS else smooth.sizes
     table = smooth.table[:, : sum(sizes)]
     labels = tuple(column for column in columns for _ in sizes)
 
     def look_up(rows: FloatArray) -> SingleArray:
-        clipped = np.clip(rows[:, columns], -GRID_END, GRID_END)
-        step = (clipped + GRID_END) * (GRID_STEPS / (2.0 * GRID_END))
+        clipped = np.clip(rows[:, columns], -COLUMN_GRID_END, COLUMN_GRID_END)
+        step = (clipped + COLUMN_GRID_END) * (COLUMN_GRID_STEPS / (2.0 * COLUMN_GRID_END))
         return table[np.rint(step).astype(np.int32)].reshape(len(rows), -1)
 
     made = FeatureMap(
@@ -295,7 +329,9 @@ def marginals(columns: list[int], x: FloatArray) -> FeatureMap:
 
 
 class _SmoothFunctions(NamedTuple):
-    table: SingleArray  #: The functions on the grid, (GRID_STEPS + 1, ·).
+    """Functions of one normal score, in blocks."""
+
+    table: SingleArray  #: The functions on the grid, (COLUMN_GRID_STEPS + 1, ·).
     sizes: tuple[int, ...]  #: How many columns of the table belong to each block.
 
 
@@ -303,29 +339,36 @@ class _SmoothFunctions(NamedTuple):
 def _smooth_functions() -> _SmoothFunctions:
     """Return functions of one normal score on a grid.
 
-    A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and waves
-    over the ranks.
+    A line, a parabola, the eigen-features of a Gaussian kernel under N(0, 1), and long and
+    short waves over the ranks: a block each, in this order.
     """
-    grid = np.linspace(-GRID_END, GRID_END, GRID_STEPS + 1)
-    nodes = np.linspace(-GRID_END, GRID_END, 181)  # of the quadrature of the eigen-problem
-    root = np.exp(-0.25 * nodes**2)
+    grid = np.linspace(-COLUMN_GRID_END, COLUMN_GRID_END, COLUMN_GRID_STEPS + 1)
+    nodes = np.linspace(-COLUMN_GRID_END, COLUMN_GRID_END, COLUMN_NODES)
+    root = np.exp(-0.25 * nodes**2)  # the root of the weights of N(0, 1), once divided
     root /= np.linalg.norm(root)
 
     def k(a: FloatArray, b: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-0.5 * np.square(a[:, None] - b) / COLUMN_BANDWIDTH**2))
 
     values, axes = np.linalg.eigh(root[:, None] * k(nodes, nodes) * root)
-    scaled = root[:, None] * axes / np.sqrt(np.maximum(values, 1e-12))
+    scaled = root[:, None] * axes / np.sqrt(np.maximum(values, LEAST_EIGENVALUE))
     smooth = k(grid, nodes) @ scaled[:, -COLUMN_RANK:]
-    waves = np.cos(np.pi * np.multiply.outer(ndtr(grid), np.concatenate(WAVES)))
+    half_periods = np.array([*LONG_WAVES, *SHORT_WAVES])
+    waves = np.cos(np.pi * np.multiply.outer(ndtr(grid), half_periods))
     table = np.column_stack([grid, grid**2, smooth, waves]).astype(np.float32)
-    return _SmoothFunctions(table=table, sizes=(1, 1, COLUMN_RANK, *map(len, WAVES)))
+    sizes = (1, 1, COLUMN_RANK, len(LONG_WAVES), len(SHORT_WAVES))
+    return _SmoothFunctions(table=table, sizes=sizes)
 
 
 def categories(columns: IntArray, values: FloatArray, shares: FloatArray) -> FeatureMap:
-    """Take centred indicators of categories (L,) of columns (L,).
+    """Take centred indicators of L categories, each a block.
 
-    `shares` (L,) are those of the rows that have each category.
+    Parameters
+    ----------
+    columns, values : ndarray of shape (L,)
+        The column of x of each category, and its value there.
+    shares : ndarray of shape (L,)
+        The share of the rows that have each category, which is subtracted.
     """
     labels = zip(map(int, columns), map(float, values), strict=True)
     indicators = FeatureMap.one_each(
@@ -335,7 +378,10 @@ def categories(columns: IntArray, values: FloatArray, shares: FloatArray) -> Fea
 
 
 def pairs(columns: Sequence[int], x: FloatArray, most: int) -> FeatureMap:
-    """Return products of normal scores of pairs of columns, of at most `most` pairs."""
+    """Return products of normal scores of pairs of columns, centred on x.
+
+    Of all pairs if they are at most `most`, else of `most` pairs evenly among them.
+    """
     index = np.asarray(columns, dtype=np.int64)
     first, second = (index[side] for side in np.triu_indices(len(index), 1))
     evenly = np.linspace(0, len(first) - 1, min(most, len(first))).astype(np.int64)
@@ -350,7 +396,7 @@ def pairs(columns: Sequence[int], x: FloatArray, most: int) -> FeatureMap:
 
 
 def in_units(feature_map: FeatureMap, units: XUnits | None) -> FeatureMap:
-    """Return a map for x in other units than it takes."""
+    """Return a map that brings x to `units` first; None where x is in them already."""
     if units is None:
         return feature_map
     return replace(

@@ -41,11 +41,17 @@ from condgof.sample import ArraySource, Block, Column, Sample, Seed, Source, Use
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._rows import PIECE_ROWS, Piece, Spans, even_cuts
 
-#: Rows from which bandwidths, ranks and landmarks come.
+#: Most rows from which bandwidths, ranks and landmarks come. More rows would choose better
+#: landmarks, in time and memory that grow with them.
 SUBSAMPLE_ROWS = 4096
-#: Rows that are read from a source, checked and given to models at a time.
+#: The stream of random numbers within `Use.LANDMARKS` that draws these rows. Landmarks in x
+#: have the stream without a number, those in y `condgof.residuals.Y_LANDMARKS_STREAM`.
+SUBSAMPLE_STREAM = 1
+#: Rows that are read from a source, checked and given to models at a time. They are several
+#: pieces, so that a model and a file are called less often.
 READ_ROWS = 4 * PIECE_ROWS
-#: Into how many tasks the reading of single rows is cut on a cluster.
+#: Into how many tasks the reading of the subsample is cut on a cluster, where its rows lie
+#: all over the files.
 READ_TASKS = 64
 
 
@@ -53,9 +59,10 @@ READ_TASKS = 64
 class Units:
     """In which units a user wants x and y to be compared."""
 
-    scale_x: str = "none"
-    standardize: str = "none"
-    #: Whether the model's predictions follow the columns of x, by ranks.
+    scale_x: str = "none"  #: As `scale_x` of `kcsd`.
+    standardize: str = "none"  #: As `standardize` of `kcsd`.
+    #: Whether the model's predictions are further columns after those of x, as normal
+    #: scores of their ranks.
     predictions: bool = False
 
 
@@ -70,14 +77,15 @@ class Kernels(NamedTuple):
 class RowsInMemory:
     """All rows of a sample, compared with their law."""
 
-    sample: Sample
-    residuals: Residuals
+    sample: Sample  #: The rows in the user's units.
+    residuals: Residuals  #: y compared with its law.
     #: Covariates as kernels compare them, perhaps predictions after them, (n, d).
     x: FloatArray
-    x_units: XUnits
+    x_units: XUnits  #: How `x` comes from the user's units.
     law_notes: tuple[str, ...] = ()  #: What the law says that a reader should know.
-    #: The rows that bandwidths, ranks and landmarks come from, where not all are.
-    landmark_rows: RowsInMemory | None = None
+    #: The rows that bandwidths, ranks and landmarks come from, where they were drawn at
+    #: random; None where all rows serve (`subsample`).
+    drawn_subsample: RowsInMemory | None = None
     is_stream = False
 
     @classmethod
@@ -86,20 +94,24 @@ class RowsInMemory:
     ) -> RowsInMemory:
         """Compare a sample with its law.
 
-        With a seed, units come from the rows that a stream would draw.
+        Without a seed, the units of x and the subsample are those of all rows. With a seed,
+        they come from the rows that a stream would draw: the same test of the same rows
+        then has the same result in memory and in a stream.
         """
         kind = residual_class(law, sample.d_y, units.standardize)
         sample = numbered(law, sample)
         residuals = kind.from_law(law, sample)
         covariates = with_predictions(sample.x, law) if units.predictions else sample.x
-        landmarks = np.arange(sample.n) if seed is None else sampled_rows(sample.n, seed)
-        some = covariates[landmarks]
+        every_row = np.arange(sample.n)
+        chosen = every_row if seed is None else subsample_numbers(sample.n, seed)
+        chosen_x = covariates[chosen]
         d_x = sample.d_x
-        x_units = XUnits.from_rows(some[:, :d_x], sample.x_columns, units.scale_x)
-        count = covariates.shape[1] - d_x
-        if count:
-            predicted = [Column(f"prediction {i + 1}") for i in range(count)]
-            x_units = x_units.joined(XUnits.from_rows(some[:, d_x:], predicted, "ranks"))
+        x_units = XUnits.from_rows(chosen_x[:, :d_x], sample.x_columns, units.scale_x)
+        prediction_count = covariates.shape[1] - d_x
+        if prediction_count:
+            predicted = [Column(f"prediction {i + 1}") for i in range(prediction_count)]
+            ranks = XUnits.from_rows(chosen_x[:, d_x:], predicted, "ranks")
+            x_units = x_units.joined(ranks)
         rows = cls(
             sample=sample,
             residuals=residuals,
@@ -107,16 +119,18 @@ class RowsInMemory:
             x_units=x_units,
             law_notes=law.notes,
         )
-        if len(landmarks) == sample.n:
+        if len(chosen) == sample.n:
             return rows
-        return replace(rows, landmark_rows=rows.take(landmarks))
+        return replace(rows, drawn_subsample=rows.take(chosen))
 
     @property
     def n(self) -> int:
+        """The number of rows."""
         return self.sample.n
 
     @property
     def total(self) -> int:
+        """The same: rows in memory that do not count have been left out already."""
         return self.sample.n
 
     @property
@@ -129,19 +143,19 @@ class RowsInMemory:
         return self.sample.d_y
 
     def take(self, rows: IntArray) -> RowsInMemory:
-        """Return some rows; units stay those of all, and landmarks come from these."""
+        """Return some rows, (b,), in the same units; landmarks then come from these."""
         return replace(
             self,
             sample=self.sample.take(rows),
             residuals=self.residuals.take(rows),
             x=self.x[rows],
-            landmark_rows=None,
+            drawn_subsample=None,
         )
 
     @property
     def subsample(self) -> RowsInMemory:
         """The rows that bandwidths and landmarks come from."""
-        return self if self.landmark_rows is None else self.landmark_rows
+        return self if self.drawn_subsample is None else self.drawn_subsample
 
     def pieces(self) -> Iterator[Piece]:
         return self._piece.pieces()
@@ -167,7 +181,7 @@ class RowsInMemory:
         return Neighbours(x=self.x, columns=self.sample.x_columns, seed=seed)
 
     def kernels(self, on_x: object, on_y: object, seed: Seed) -> Kernels:
-        """Make a user's kernels ready."""
+        """Check a user's kernels, and give them bandwidths from these rows."""
         # y first: a kernel that is not for y is refused before any distance is computed.
         ready_y = self.residuals.ready_kernel(on_y, seed)
         ready_x = kernels.resolve_x(on_x, self.x, self.sample.x_columns, seed)
@@ -184,7 +198,11 @@ class RowsInMemory:
         )
 
     def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
-        """Return numbers of consecutive rows that tell autocorrelation."""
+        """Return numbers of consecutive rows that tell autocorrelation, (rows, k) each.
+
+        All rows, or a few stretches of `size` rows where residuals are computed only when
+        rows are taken. The engine is for streams.
+        """
         return self.residuals.stretches(size)
 
     def details(self) -> dict[str, Any]:
@@ -207,8 +225,18 @@ class RowsInMemory:
             )
         return tuple(notes)
 
-    def in_units(self, locations: FloatArray, back: bool = False) -> FloatArray:
-        """Bring locations (..., d_x) to the kernel's units, or back to the user's."""
+    def to_kernel_units(self, locations: FloatArray) -> FloatArray:
+        """Bring locations in x, (..., d_x), from the user's units to the kernel's."""
+        return self._change_units(locations, back=False)
+
+    def to_user_units(self, locations: FloatArray) -> FloatArray:
+        """Bring locations in x, (..., d), from the kernel's units to the user's.
+
+        Columns of predictions, after the d_x columns of x, are left out: (..., d_x).
+        """
+        return self._change_units(locations, back=True)
+
+    def _change_units(self, locations: FloatArray, *, back: bool) -> FloatArray:
         d_x = self.d_x
         units = XUnits(self.x_units.scales[:d_x], self.x_units.knots[:d_x])
         flat = locations[..., :d_x].reshape(-1, d_x)
@@ -226,20 +254,22 @@ class ComparedRows(NamedTuple):
 class StreamReader:
     """Reads rows of a source and compares them with their laws, here or on a worker."""
 
-    source: Any
+    source: Any  #: A `Source` or an `ArraySource`.
     #: Each gives laws to chunks of rows, is bound to rows, or names columns of the source.
     models: tuple[Any, ...]
+    #: Rows and the law of each model there → these rows in the units of the subsample.
     compare: Callable[[Sample, Sequence[Law]], ComparedRows]
 
     def read(self, start: int, stop: int, left_out: IntArray) -> Iterator[Piece]:
-        """Read rows from `start` to `stop`; those that are `left_out` do not count.
+        """Yield pieces of the rows from `start` to `stop`.
 
-        Models that are bound to rows have those from `start` on.
+        `left_out` are the global numbers of rows that do not count (`Piece.keep`). A model
+        that is bound to rows must be bound to those from `start` on.
         """
         for sample, laws, rows in read_laws(
             self.source, self.models, start, stop, READ_ROWS
         ):
-            with rows_named(rows):
+            with row_numbers_in_errors(rows):
                 x, residuals = self.compare(sample, laws)
             keep = ~np.isin(rows, left_out) if len(left_out) else None
             piece = Piece(x=x, residuals=residuals, start=int(rows[0]), keep=keep)
@@ -270,10 +300,12 @@ class RowsInStream:
 
     @property
     def total(self) -> int:
+        """The number of rows of the source, counting those that are left out."""
         return int(self.reader.source.n)
 
     @property
     def n(self) -> int:
+        """The number of rows that are tested."""
         return self.total - len(self.left_out)
 
     @property
@@ -288,9 +320,10 @@ class RowsInStream:
         return with_progress(read, -(-self.total // PIECE_ROWS), "condgof")
 
     def spans(self, size: int) -> Spans:
-        """Cut evenly, or where Dask's chunks are cut.
+        """Cut rows for workers, every `size` rows or where the chunks of Dask arrays end.
 
-        Models that are bound to no rows are sent once.
+        A model that is bound to rows travels with each span, cut to its rows (`_Span`). A
+        model that is bound to none is sent once, with the reader.
         """
         source = self.reader.source
         chunked = isinstance(source, ArraySource)
@@ -328,7 +361,7 @@ class RowsInStream:
         source = self.reader.source
         block = read_rows(source, rows, engine)
         law, sample = _law_of_block(model, source, block, rows)
-        with rows_named(rows):
+        with row_numbers_in_errors(rows):
             sample = numbered(law, sample)
             compared = self.reader.compare(sample, [law])
         held = RowsInMemory(
@@ -341,7 +374,10 @@ class RowsInStream:
         return LawAndRows(law=law, rows=held)
 
     def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
-        """Return numbers of consecutive rows, of a few stretches of the stream."""
+        """Return numbers of consecutive rows that tell autocorrelation, (rows, k) each.
+
+        All rows, or `STRETCHES` stretches of `size` rows if the stream has more.
+        """
         n = self.total
         if n <= STRETCHES * size:
             every = self.take(np.arange(n), engine).rows
@@ -351,6 +387,7 @@ class RowsInStream:
         cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
         numbers = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
         some = self.take(numbers, engine).rows
+        # All stretches are equally long: there are more rows than `STRETCHES` need.
         return list(np.split(some.residuals.dependence_values(), STRETCHES))
 
 
@@ -359,14 +396,19 @@ class _Span(NamedTuple):
 
     start: int
     stop: int
-    models: tuple[ModelLike | None, ...]  #: Those that are bound to these rows.
-    left_out: IntArray
+    #: Models bound to these rows; None for each model that was sent with the reader.
+    models: tuple[ModelLike | None, ...]
+    left_out: IntArray  #: Global numbers of the rows of this span that do not count.
 
 
 def _read_span(
     reader: StreamReader, names: tuple[str, ...] | None, part: Any
 ) -> Iterator[Piece]:
-    """Read a span on a worker; of Dask arrays, those of its chunk come with it."""
+    """Yield the pieces of a span, on a worker.
+
+    `part` is a `_Span`. With `names`, those of the columns of an `ArraySource`, it is a
+    pair of a `_Span` and the arrays of its chunk.
+    """
     if names is None:
         span = part
         source = reader.source
@@ -385,12 +427,15 @@ def _read_span(
 PreparedRows = RowsInMemory | RowsInStream
 
 
-def sampled_rows(n: int, seed: Seed) -> IntArray:
-    """Return the numbers of the rows that units and landmarks come from, sorted."""
+def subsample_numbers(n: int, seed: Seed) -> IntArray:
+    """Return the numbers of the rows that units and landmarks come from, sorted, (b,).
+
+    All n rows, or `SUBSAMPLE_ROWS` of them at random if there are more.
+    """
     if n <= SUBSAMPLE_ROWS:
         return np.arange(n)
-    chosen = seed.stream(Use.LANDMARKS, 1).choice(n, SUBSAMPLE_ROWS, replace=False)
-    return np.sort(chosen)
+    rng = seed.stream(Use.LANDMARKS, SUBSAMPLE_STREAM)
+    return np.sort(rng.choice(n, SUBSAMPLE_ROWS, replace=False))
 
 
 class LawAndSample(NamedTuple):
@@ -410,10 +455,10 @@ def read_sample(
 
 
 @contextmanager
-def rows_named(rows: IntArray | None) -> Iterator[None]:
-    """Let an error name a row by its number in the whole source.
+def row_numbers_in_errors(rows: IntArray | None) -> Iterator[None]:
+    """Let errors that are raised within name a row by its number in all of the data.
 
-    None where it has that number already.
+    `rows` (b,) are these numbers; None where the rows within are all of the data.
     """
     try:
         yield
@@ -425,7 +470,7 @@ def rows_named(rows: IntArray | None) -> Iterator[None]:
 
 
 def with_predictions(x: FloatArray, law: Law) -> FloatArray:
-    """Return x (n, d_x) and what the law predicts, side by side."""
+    """Return x (n, d_x) and the columns that the law predicts, side by side, (n, d)."""
     predicted = predictions(law)
     return x if predicted is None else np.concatenate([x, predicted], axis=1)
 
@@ -449,7 +494,7 @@ def read_laws(
     for block in source.blocks(size, start, stop):
         rows = np.arange(block.start, block.start + block.n)
         sample = source.sample(block)
-        with rows_named(rows):
+        with row_numbers_in_errors(rows):
             laws = [law_of_rows(model, block, sample, rows, start) for model in models]
         yield ReadRows(sample=sample, laws=laws, rows=rows)
 
@@ -515,11 +560,11 @@ def rows_of_source(
     *,
     all_rows: bool,
 ) -> Prepared:
-    """Read a small source, or `all_rows`, into memory; of a large one a stream."""
+    """Read a source into memory where it is small or `all_rows` is set, else stream it."""
     source = with_columns((model,), source)
-    rows, block = read_some(source, None if all_rows else seed, engine)
+    rows, block = read_subsample(source, None if all_rows else seed, engine)
     law, sample = _law_of_block(model, source, block, rows)
-    with rows_named(rows):
+    with row_numbers_in_errors(rows):
         held = RowsInMemory.from_law(law, sample, units)
     if len(rows) == source.n:
         return Prepared(law_or_model=law, rows=held)
@@ -546,24 +591,24 @@ def _law_of_block(
 ) -> LawAndSample:
     """Check rows that were read from a source, and call their model."""
     sample = source.sample(block).ready(discrete=True)
-    with rows_named(rows):
+    with row_numbers_in_errors(rows):
         law = law_of_rows(model, block, sample, rows)
     return LawAndSample(law=law, sample=sample.ready(discrete=law.discrete))
 
 
-class SomeRows(NamedTuple):
-    """Rows that were read from a source."""
+class NumberedBlock(NamedTuple):
+    """Rows that were read from a source, and where they are in it."""
 
     rows: IntArray  #: Their global numbers, (b,).
     block: Block
 
 
-def read_some(source: Any, seed: Seed | None, engine: Engine) -> SomeRows:
+def read_subsample(source: Any, seed: Seed | None, engine: Engine) -> NumberedBlock:
     """Read the rows that units and landmarks come from.
 
-    All of a small source, and without a seed.
+    These are all rows of a small source, and all rows where there is no seed to draw by.
     """
     if seed is None or source.n <= SUBSAMPLE_ROWS:
-        return SomeRows(np.arange(source.n), source.block_range(0, source.n))
-    rows = sampled_rows(source.n, seed)
-    return SomeRows(rows, read_rows(source, rows, engine))
+        return NumberedBlock(np.arange(source.n), source.block_range(0, source.n))
+    rows = subsample_numbers(source.n, seed)
+    return NumberedBlock(rows, read_rows(source, rows, engine))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -86,12 +87,29 @@ class Piece:
         return Spans(read=Piece.pieces, parts=parts)
 
 
-def row_uniforms(seed: Seed, start: int, stop: int, *key: int) -> FloatArray:
-    """Draw a uniform number for each row from `start` to `stop`, however rows are cut."""
+class RowUse(IntEnum):
+    """What a uniform number of each row is for: a stream within `Use.ROWS`.
+
+    Append only: the numbers are part of every result.
+    """
+
+    GRAM_SAMPLE = 0  #: Whether the row is in the sample that FᵀF comes from.
+    BLOCK_SIGN = 1  #: The sign of the row within its block.
+    RESAMPLE = 2  #: The cell of y that is drawn, of each resample of a stratum.
+
+
+def row_range_uniforms(
+    seed: Seed, start: int, stop: int, use: RowUse, *key: int
+) -> FloatArray:
+    """Draw a uniform number for each row from `start` to `stop`, (stop − start,).
+
+    A row has the same number however the rows are cut into pieces: a stream belongs to
+    `PIECE_ROWS` rows, counted from the first row of all. `key` tells several numbers of one
+    row for the same use apart.
+    """
     blocks = range(start // PIECE_ROWS, (stop - 1) // PIECE_ROWS + 1)
-    drawn = np.concatenate(
-        [seed.stream(Use.ROWS, *key, block).random(PIECE_ROWS) for block in blocks]
-    )
+    streams = [seed.stream(Use.ROWS, int(use), *key, block) for block in blocks]
+    drawn = np.concatenate([stream.random(PIECE_ROWS) for stream in streams])
     first = blocks[0] * PIECE_ROWS
     return drawn[start - first : stop - first]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,46 +23,56 @@ from condgof.errors import check_overflow
 from condgof.residuals import Residuals, TestFunctionBlock, TestFunctions
 from condgof.sample import Seed
 from condgof.stein._features import FeatureBlock, Features
-from condgof.stein._rows import PIECE_ROWS, Piece, Rows, row_uniforms
+from condgof.stein._rows import PIECE_ROWS, Piece, Rows, RowUse, row_range_uniforms
 
 T = TypeVar("T")
-#: A span is about 1/64 of all rows, however many workers there are,
+#: All rows are cut into about this many spans, however many workers there are: results must
+#: not depend on the number of workers.
 SPANS = 64
-#: and at most this many pieces (262,144 rows): what a worker has to do again when one dies.
+#: Most pieces of a span (262,144 rows): what is computed again when a worker dies.
 MAX_SPAN_PIECES = 64
 #: FᵀF of more rows than this comes from about this many, drawn at random.
 GRAM_ROWS = 2**15
-#: Beyond this many rows sums over units are made in single precision,
-SINGLE_ROWS = 50_000
-#: where no value of ξ is above this,
-LARGEST_IN_SINGLE = 1e12
-#: and of this many rows at a time, which are then added up in double precision.
-SINGLE_STRETCH = 512
-#: The number of the unit of all rows.
-ALL_ROWS = -1
+#: Above this many rows, sums over units are made in single precision.
+SINGLE_PRECISION_FROM_ROWS = 50_000
+#: Single precision is not used where |ξ| is above this. It ends at 3e38, so that sums of
+#: products with features have room.
+LARGEST_SINGLE_VALUE = 1e12
+#: Rows that are added up in single precision before the sum goes on in double precision:
+#: fewer rows would cost time, more would cost digits (tests/stein/test_sum.py).
+ROWS_PER_SINGLE_SUM = 512
+#: Sums over units are kept in single precision only if this many times the largest of them
+#: can be held: draws add up thousands of units.
+SINGLE_HEADROOM = 2**20
 
 
 class Panel(NamedTuple):
-    """Which blocks of features meet which blocks of test functions, both without gaps."""
+    """Which blocks of features meet which blocks of test functions, both without gaps.
 
-    features: slice
-    test_functions: slice
+    Every block of features of a panel meets every block of its test functions.
+    """
+
+    features: slice  #: Numbers of blocks in `Features.blocks`.
+    test_functions: slice  #: Numbers of blocks in `TestFunctions.blocks`.
 
 
 class PanelColumns(NamedTuple):
-    """A panel in columns of F and ξ, and which belong to which block."""
+    """A panel p as columns of F, R_p of them, and of ξ, q_p of them."""
 
-    x: slice
-    y: slice
-    x_blocks: FloatArray  #: 1 where a column of F belongs to a block, (columns, blocks).
-    y_blocks: FloatArray  #: The same of ξ.
+    x: slice  #: The columns of F.
+    y: slice  #: The columns of ξ.
+    #: 1 where a column of F belongs to a block of the panel, else 0, (R_p, blocks).
+    x_blocks: FloatArray
+    y_blocks: FloatArray  #: The same of ξ, (q_p, blocks).
 
     @property
     def x_width(self) -> int:
+        """R_p."""
         return int(self.x.stop - self.x.start)
 
     @property
     def y_width(self) -> int:
+        """q_p."""
         return int(self.y.stop - self.y.start)
 
 
@@ -82,15 +92,16 @@ class HeldRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is summed: each pair of blocks that meet in a panel is a statistic."""
+    """What is summed: each pair of blocks that meet in a panel is one of K statistics."""
 
-    features: Features
-    test_functions: TestFunctions
+    features: Features  #: F, (n, R).
+    test_functions: TestFunctions  #: ξ, (n, q).
+    #: By default a single pair of blocks, the first of each side.
     panels: tuple[Panel, ...] = (Panel(slice(0, 1), slice(0, 1)),)
 
     @cached_property
     def cuts(self) -> tuple[PanelColumns, ...]:
-        """The columns of each panel."""
+        """Each panel in columns of F and ξ: how both are cut."""
         cuts = []
         for panel in self.panels:
             x = self.features.blocks[panel.features]
@@ -107,7 +118,7 @@ class Plan:
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """All statistics: panel by panel, features first."""
+        """All K statistics: panel by panel, and in a panel block by block of features."""
         statistics = []
         for panel in self.panels:
             for feature_block in self.features.blocks[panel.features]:
@@ -116,7 +127,7 @@ class Plan:
         return tuple(statistics)
 
     def numbers_of(self, *families: str) -> IntArray:
-        """Return the numbers of the statistics of some families of features."""
+        """Return which statistics are of some families of features, as numbers, (k,)."""
         numbers = [
             k for k, one in enumerate(self.statistics) if one.features.family in families
         ]
@@ -142,6 +153,7 @@ class Plan:
         From squares within blocks, (n, blocks) each: (K,). Of m samples, whose squares of ξ
         are (n, m, blocks): (m, K).
         """
+        # One sample is the case m = 1.
         many = value_squares.reshape(len(value_squares), -1, value_squares.shape[-1])
         products = feature_squares.T @ many.reshape(len(many), -1)
         products = products.reshape(feature_squares.shape[1], *many.shape[1:])
@@ -149,7 +161,11 @@ class Plan:
         return diagonal if value_squares.ndim == 3 else np.asarray(diagonal[0])
 
     def by_panel(self, products: AnyArray) -> FloatArray:
-        """Return the statistics (m, K) from products (m, features, test functions)."""
+        """Return a number for each statistic, (m, K), from one for each pair of blocks.
+
+        `products` is (m, blocks of features, blocks of test functions). Pairs of blocks
+        that meet in no panel are left out.
+        """
         parts = []
         for panel in self.panels:
             some = products[:, panel.features, panel.test_functions]
@@ -187,9 +203,17 @@ class Totals(NamedTuple):
 
     sums: list[FloatArray]  #: Fᵀξ of each panel, (R_p, q_p).
     gram: FloatArray  #: FᵀF, (R, R), of many rows scaled up from some.
-    largest: (
-        FloatArray  #: The largest of some numbers of the residuals, in decreasing order.
-    )
+    #: The largest of some numbers of the residuals, in decreasing order, (at most `most`,).
+    largest: FloatArray
+
+
+class _PieceTotals(NamedTuple):
+    """Sums over the rows of a piece, or of several, in raw columns of the features."""
+
+    products: list[FloatArray]  #: rawᵀξ of each panel, (raw columns, q_p).
+    gram: FloatArray  #: rawᵀraw of the rows in the sample, (raw columns, raw columns).
+    counted: FloatArray  #: The number of these rows, ().
+    largest: FloatArray  #: As in `Totals`.
 
 
 def gather(
@@ -203,40 +227,63 @@ def gather(
 ) -> Totals:
     """Sum Fᵀξ and FᵀF over all rows, and keep the largest numbers of the residuals.
 
-    Raw columns are turned into features at the end. `largest` gives some numbers of the
-    residuals of rows, of which at most `most` are kept.
+    Sums are of raw columns, which are turned into features at the end: one product in place
+    of one for each piece.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows that count.
+    largest : callable
+        Residuals of some rows → numbers of them, in decreasing order.
+    most : int
+        How many of these numbers are kept, of all rows together.
     """
     share = min(1.0, GRAM_ROWS / n)
 
-    def task(piece: Piece) -> list[FloatArray]:
-        raw = some = plan.features.raw(piece.x)
+    def sum_piece(piece: Piece) -> _PieceTotals:
+        raw = plan.features.raw(piece.x)
+        sampled = raw
         if share < 1.0:
-            some = raw[row_uniforms(seed, piece.start, piece.stop, 0) < share]
+            uniforms = row_range_uniforms(seed, piece.start, piece.stop, RowUse.GRAM_SAMPLE)
+            sampled = raw[uniforms < share]
         # In double precision: how rows are cut must not show in the root of FᵀF, from which
         # draws are made.
-        some = some.astype(np.float64)
-        counted = np.array(float(len(some)))
+        sampled = sampled.astype(np.float64)
         residuals = piece.residuals
         if piece.keep is not None:
             residuals = residuals.take(np.flatnonzero(piece.keep))
-        products = _panel_products(plan, raw, plan.evaluate(piece))
-        return [*products, some.T @ some, counted, largest(residuals)]
+        return _PieceTotals(
+            products=_panel_products(plan, raw, plan.evaluate(piece)),
+            gram=sampled.T @ sampled,
+            counted=np.array(float(len(sampled))),
+            largest=largest(residuals),
+        )
 
-    def join(one: list[FloatArray], other: list[FloatArray]) -> list[FloatArray]:
-        top = np.sort(np.concatenate([one[-1], other[-1]]))[::-1][:most]
-        return [*added([one[:-1], other[:-1]]), top]
+    def join(one: _PieceTotals, other: _PieceTotals) -> _PieceTotals:
+        both = np.concatenate([one.largest, other.largest])
+        return _PieceTotals(
+            products=sum_arrays([one.products, other.products]),
+            gram=one.gram + other.gram,
+            counted=np.asarray(one.counted + other.counted),
+            largest=np.sort(both)[::-1][:most],
+        )
 
-    *products, gram, counted, top = reduce_over(rows, engine, task, partial(reduce, join))
-    check_overflow(*products, gram, counted)
+    whole = reduce_over(rows, engine, sum_piece, partial(reduce, join))
+    check_overflow(*whole.products, whole.gram, whole.counted)
     sums = []
-    for product, cut in zip(products, plan.cuts, strict=True):
+    for product, cut in zip(whole.products, plan.cuts, strict=True):
         sums.append(plan.features.from_raw(product.T).T[cut.x])
-    full = plan.features.from_raw(plan.features.from_raw(gram).T)
-    return Totals(sums=sums, gram=full * (n / float(counted)), largest=top)
+    gram = plan.features.from_raw(plan.features.from_raw(whole.gram).T)
+    scaled_up = gram * (n / float(whole.counted))
+    return Totals(sums=sums, gram=scaled_up, largest=whole.largest)
 
 
 def _panel_products(plan: Plan, raw: AnyArray, values: AnyArray) -> list[FloatArray]:
-    """Return rawᵀξ for each panel: only the raw columns that it needs, the others 0."""
+    """Return rawᵀξ for each panel, (raw columns, q_p), from (n, raw columns) and (n, q).
+
+    Raw columns of which no feature of the panel is made are not multiplied: 0.
+    """
     products = []
     for cut in plan.cuts:
         needed = [
@@ -253,44 +300,59 @@ def _panel_products(plan: Plan, raw: AnyArray, values: AnyArray) -> list[FloatAr
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
-    """Sums over units of rows (blocks, groups, draws of a stratum) for a null."""
+    """Sums over B units b of rows (blocks, parcels, resamples of a stratum) for a null."""
 
-    #: V_b = Σ_{i∈b} ε_i F_i⊗ξ_i for each panel, in single precision, (B, R_p, q_p).
+    #: V_b = Σ_{i∈b} ε_i F_i⊗ξ_i for each panel, with the signs ε of `Unit.signs`, in single
+    #: precision where it can hold them, (B, R_p, q_p).
     sums: list[AnyArray]
     diagonal: FloatArray  #: Σ_{i∈b} ‖F_i‖²‖ξ_i‖² of each statistic, (B, K).
-    totals: list[FloatArray]  #: Fᵀξ without signs, (R_p, q_p).
-    counts: FloatArray  #: Number of rows of each unit, (B,).
+    totals: list[FloatArray]  #: Fᵀξ of all rows of the data, without signs, (R_p, q_p).
+    counts: FloatArray  #: Number of rows of each unit that count, (B,).
 
 
 class Unit(NamedTuple):
     """Rows of a piece that belong to a unit, or to several of the same length in turn."""
 
-    number: int
-    rows: slice | IntArray
-    #: Rows of each of several units, which are numbered from `number` on.
+    number: int  #: The number b of the unit, or of the first of several.
+    rows: slice | IntArray  #: Which rows of the piece.
+    #: Where there are several units: `length` rows are of unit `number`, the next ones of
+    #: unit `number` + 1, and so on. None for a single unit.
     length: int | None = None
-    #: What features of rows are multiplied by, (rows,), in sums over the unit and not in
-    #: the totals.
+    #: What features of the rows are multiplied by, (rows,). Only in the sum over the unit:
+    #: `UnitSums.totals` have no signs.
     signs: AnyArray | None = None
-    #: What rows have in place of their own ξ, there too, (rows, q).
+    #: Resampled values that stand for ξ of the rows, (rows, q); also not in the totals.
     values: AnyArray | None = None
 
 
 UnitsOf = Callable[[Piece], Iterable[Unit]]
 
 
+class _UnitPart(NamedTuple):
+    """Sums over those rows of a unit that have been visited so far."""
+
+    sums: list[AnyArray]  #: V_b of each panel, (R_p, q_p).
+    diagonal: AnyArray  #: (K,).
+    row_count: AnyArray  #: The number of rows that count, ().
+
+
+class _PieceUnits(NamedTuple):
+    """Sums over the rows of a piece, or of several: in all, and by unit."""
+
+    totals: list[AnyArray]  #: Fᵀξ of each panel, (R_p, q_p).
+    by_unit: dict[int, _UnitPart]  #: By the number of the unit.
+
+
 def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> UnitSums:
     """Sum F⊗ξ over the units that `units_of` finds in each piece."""
 
-    def task(piece: Piece) -> dict[int, list[AnyArray]]:
+    def sum_piece(piece: Piece) -> _PieceUnits:
         features = plan.features.evaluate(piece.x)
         values = plan.evaluate(piece)
         feature_squares = plan.feature_squares(features)
         value_squares = plan.value_squares(values)
-        # Sums over a unit are kept in single precision; they may be made in it, if it can
-        # hold them.
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-        single = rows.total > SINGLE_ROWS and largest < LARGEST_IN_SINGLE
+        single = rows.total > SINGLE_PRECISION_FROM_ROWS and largest < LARGEST_SINGLE_VALUE
         dtype = np.float32 if single else np.float64
         features = features.astype(dtype, copy=False)
         values = values.astype(dtype, copy=False)
@@ -299,11 +361,15 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
             counts = piece.keep.astype(np.float64)
 
         def products(f: AnyArray, xi: AnyArray, length: int) -> list[AnyArray]:
-            return [_in_turn(f[:, c.x], xi[:, c.y], length) for c in plan.cuts]
+            """Return fᵀξ of each panel for every `length` rows, (stretches, R_p, q_p)."""
+            return [
+                _stretch_products(f[:, cut.x], xi[:, cut.y], length) for cut in plan.cuts
+            ]
 
-        stretches = products(features, values, SINGLE_STRETCH if single else PIECE_ROWS)
-        whole = [part.sum(axis=0, dtype=np.float64) for part in stretches]
-        by_unit: list[dict[int, list[AnyArray]]] = [{ALL_ROWS: whole}]
+        at_once = ROWS_PER_SINGLE_SUM if single else PIECE_ROWS
+        stretches = products(features, values, at_once)
+        totals = [part.sum(axis=0, dtype=np.float64) for part in stretches]
+        by_unit: dict[int, _UnitPart] = {}
         for unit in units_of(piece):
             unit_features = features[unit.rows]
             unit_values = values[unit.rows]
@@ -315,41 +381,50 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
                 unit_features = unit_features * unit.signs[:, None].astype(dtype)
             length = unit.length or len(unit_features)
             diagonal = plan.by_panel(
-                _in_turn(feature_squares[unit.rows], unit_squares, length)
+                _stretch_products(feature_squares[unit.rows], unit_squares, length)
             )
             starts = np.arange(0, len(unit_features), length)
             counted = np.add.reduceat(counts[unit.rows], starts)
-            each = zip(
-                *products(unit_features, unit_values, length),
-                diagonal,
-                counted,
-                strict=True,
-            )
-            by_unit.append({unit.number + i: list(one) for i, one in enumerate(each)})
-        return _add_by_unit(by_unit)
+            sums = products(unit_features, unit_values, length)
+            for i in range(len(starts)):
+                part = _UnitPart(
+                    sums=[panel_sums[i] for panel_sums in sums],
+                    diagonal=diagonal[i],
+                    row_count=counted[i],
+                )
+                _add_to_unit(by_unit, unit.number + i, part)
+        return _PieceUnits(totals=totals, by_unit=by_unit)
 
-    units = reduce_over(rows, engine, task, _add_by_unit)
-    totals = units.pop(ALL_ROWS)
-    count = 1 + max(units)
-    largest = max(
-        (float(np.abs(v).max()) for one in units.values() for v in one[:-2]), default=0.0
-    )
-    fits_single = largest <= np.finfo(np.float32).max / 2**20
+    whole = reduce_over(rows, engine, sum_piece, _merge_units)
+    return _stack_units(whole, len(plan.statistics))
+
+
+def _stack_units(whole: _PieceUnits, statistic_count: int) -> UnitSums:
+    """Put the sums of all units into arrays; units without rows have zeros."""
+    unit_count = 1 + max(whole.by_unit)
+    unit_sums = chain.from_iterable(part.sums for part in whole.by_unit.values())
+    largest = max((float(np.abs(one).max()) for one in unit_sums), default=0.0)
+    fits_single = largest <= np.finfo(np.float32).max / SINGLE_HEADROOM
     dtype = np.float32 if fits_single else np.float64
-    sums: list[AnyArray] = [np.zeros((count, *one.shape), dtype=dtype) for one in totals]
-    diagonal = np.zeros((count, len(plan.statistics)))
-    counts = np.zeros(count)
-    for unit, (*unit_sums, unit_diagonal, counted) in units.items():
-        for target, value in zip(sums, unit_sums, strict=True):
-            target[unit] = value
-        diagonal[unit] = unit_diagonal
-        counts[unit] = counted
-    check_overflow(diagonal, *totals)
-    return UnitSums(sums=sums, diagonal=diagonal, totals=totals, counts=counts)
+    sums: list[AnyArray] = [
+        np.zeros((unit_count, *total.shape), dtype=dtype) for total in whole.totals
+    ]
+    diagonal = np.zeros((unit_count, statistic_count))
+    counts = np.zeros(unit_count)
+    for number, part in whole.by_unit.items():
+        for target, value in zip(sums, part.sums, strict=True):
+            target[number] = value
+        diagonal[number] = part.diagonal
+        counts[number] = part.row_count
+    check_overflow(diagonal, *whole.totals)
+    return UnitSums(sums=sums, diagonal=diagonal, totals=whole.totals, counts=counts)
 
 
-def _in_turn(a: AnyArray, b: AnyArray, length: int) -> AnyArray:
-    """Return aᵀb (m, R, q) of each stretch of `length` rows; the last may be shorter."""
+def _stretch_products(a: AnyArray, b: AnyArray, length: int) -> AnyArray:
+    """Return aᵀb of each stretch of `length` rows, (stretches, R, q).
+
+    From a (n, R) and b (n, q); the last stretch may be shorter.
+    """
     whole = len(a) - len(a) % length
     first, second = (v[:whole].reshape(-1, length, v.shape[1]) for v in (a, b))
     sums = first.transpose(0, 2, 1) @ second
@@ -358,16 +433,32 @@ def _in_turn(a: AnyArray, b: AnyArray, length: int) -> AnyArray:
     return np.concatenate([sums, (a[whole:].T @ b[whole:])[None]])
 
 
-def _add_by_unit(parts: Iterable[dict[int, list[AnyArray]]]) -> dict[int, list[AnyArray]]:
-    whole: dict[int, list[AnyArray]] = {}
-    for part in parts:
-        for unit, values in part.items():
-            whole[unit] = added([whole[unit], values]) if unit in whole else values
-    return whole
+def _add_to_unit(by_unit: dict[int, _UnitPart], number: int, part: _UnitPart) -> None:
+    """Add a part to the sums of a unit, which may have none yet."""
+    if number not in by_unit:
+        by_unit[number] = part
+        return
+    before = by_unit[number]
+    by_unit[number] = _UnitPart(
+        sums=sum_arrays([before.sums, part.sums]),
+        diagonal=before.diagonal + part.diagonal,
+        row_count=before.row_count + part.row_count,
+    )
 
 
-def added(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
-    """Add lists of arrays up, in their order."""
+def _merge_units(pieces: Iterable[_PieceUnits]) -> _PieceUnits:
+    """Add pieces up, in their order."""
+    totals: list[AnyArray] = []
+    by_unit: dict[int, _UnitPart] = {}
+    for piece in pieces:
+        totals = sum_arrays([totals, piece.totals]) if totals else piece.totals
+        for number, part in piece.by_unit.items():
+            _add_to_unit(by_unit, number, part)
+    return _PieceUnits(totals=totals, by_unit=by_unit)
+
+
+def sum_arrays(parts: Iterable[list[FloatArray]]) -> list[FloatArray]:
+    """Add lists of arrays up, array by array, in the order of the lists."""
 
     def add(one: list[FloatArray], other: list[FloatArray]) -> list[FloatArray]:
         return [a + b for a, b in zip(one, other, strict=True)]
@@ -388,8 +479,16 @@ def reduce_over(
 ) -> T:
     """Apply a task to every piece of the rows and merge the results, in one fixed order.
 
-    A cluster gets whole spans, which a worker reads, computes on and merges: only sums
-    travel back.
+    On every engine the results of pieces are merged to those of spans, and these to that of
+    all rows, so that all engines round alike. A cluster gets whole spans, which a worker
+    reads, computes on and merges: only sums travel back.
+
+    Parameters
+    ----------
+    task : callable
+        A piece → its result.
+    merge : callable
+        Results, of pieces or merged already, in order → one result of the same type.
     """
 
     def on_piece(piece: Piece) -> T:

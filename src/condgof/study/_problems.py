@@ -69,7 +69,10 @@ STANDARD_X = NormalX()
 def true_model(
     name: str, title: str, model: ModelLike, *, x: NormalX = STANDARD_X, d_y: int = 1
 ) -> Problem:
-    """Return a problem whose model is the truth: rejections show the level of a test."""
+    """Return a problem whose model is the truth: rejections show the level of a test.
+
+    `x` draws x (n, d_x), and `d_y` is the number of columns of y.
+    """
     return Problem(
         name=name,
         title=title,
@@ -91,7 +94,10 @@ def wrong_model(
     x: NormalX | UniformX = STANDARD_X,
     d_y: int = 1,
 ) -> Problem:
-    """Return a problem whose model is not true: rejections show the power of a test."""
+    """Return a problem whose model is not true: rejections show the power of a test.
+
+    y is drawn from `truth`; the rest is as in `true_model`.
+    """
     return Problem(
         name=name,
         title=title,
@@ -153,14 +159,19 @@ def covariance(
         one = np.ones(len(x))
         rho = one * (correlation(x) if callable(correlation) else correlation)
         scale = one * (variance(x) if callable(variance) else variance)
-        correlations = np.stack([np.stack([one, rho], 1), np.stack([rho, one], 1)], 1)
+        first_row = np.stack([one, rho], axis=1)
+        second_row = np.stack([rho, one], axis=1)
+        correlations = np.stack([first_row, second_row], axis=1)
         return np.asarray(scale[:, None, None] * correlations)
 
     return cov
 
 
 def two_modes(share: Function) -> NormalMixture:
-    """Return (1 − share(x))·N(x₁ − 3, 1) + share(x)·N(x₁ + 3, 1): well-separated modes."""
+    """Return (1 − share(x))·N(x₁ − 3, 1) + share(x)·N(x₁ + 3, 1).
+
+    The modes are 6 sds apart, so that the score of either says nothing of its share.
+    """
     return NormalMixture(
         weights=lambda x: np.column_stack([1.0 - share(x), share(x)]),
         means=lambda x: np.column_stack([x1(x) - 3.0, x1(x) + 3.0]),
@@ -375,7 +386,10 @@ def _continuous() -> list[Problem]:
 
 
 def _closed_forms() -> list[Problem]:
-    """True models of y on part of the line, or with a kink. In formulas s = exp(x/2)."""
+    """Models of y on a part of the line, or with a kink in their density.
+
+    All but the last are true. In the formulas s = exp(x/2).
+    """
     s = exp_half()
     return [
         # Gamma(0.7, s)
@@ -433,13 +447,13 @@ def _discrete() -> list[Problem]:
         true_model(
             "true-nb-small",
             "True negative binomial, small",
-            NegativeBinomial(exp_half(0.4), 1.0),
+            NegativeBinomial(mean=exp_half(0.4), dispersion=1.0),
         ),
         # Mean 200·exp(x/2), dispersion 0.3
         true_model(
             "true-nb-large",
             "True negative binomial, large",
-            NegativeBinomial(exp_half(200.0), 0.3),
+            NegativeBinomial(mean=exp_half(200.0), dispersion=0.3),
         ),
         # Binomial(10, 1/(1 + exp(−x)))
         true_model("true-binomial", "True binomial", Binomial(trials=10, p=logistic)),
@@ -474,7 +488,9 @@ def _discrete() -> list[Problem]:
             "poisson-overdispersed",
             "Over-dispersed counts",
             model=poisson,
-            truth=NegativeBinomial(three_exp_half, lambda x: 1.0 / three_exp_half(x)),
+            truth=NegativeBinomial(
+                mean=three_exp_half, dispersion=lambda x: 1.0 / three_exp_half(x)
+            ),
         ),
         wrong_model(
             "grades-flat",
@@ -485,17 +501,15 @@ def _discrete() -> list[Problem]:
     ]
 
 
-#: Name → problem.
-PROBLEMS = {
-    case.name: case
-    for case in (
-        *_paper_power(),
-        *_paper_illustrations(),
-        *_continuous(),
-        *_closed_forms(),
-        *_discrete(),
-    )
-}
+_ALL_PROBLEMS = (
+    *_paper_power(),
+    *_paper_illustrations(),
+    *_continuous(),
+    *_closed_forms(),
+    *_discrete(),
+)
+#: All problems by their names.
+PROBLEMS = {each.name: each for each in _ALL_PROBLEMS}
 
 
 def problem(name: str) -> Problem:

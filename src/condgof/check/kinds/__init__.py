@@ -1,7 +1,7 @@
 """What a check does for each kind of y: one file a kind, registered for its residuals."""
 
 from condgof.check.kinds._bands import BAND_LEVELS, bands_of
-from condgof.check.kinds._censored import THIRDS, CensoredRows
+from condgof.check.kinds._censored import PERIOD_LABELS, CensoredRows
 from condgof.check.kinds._circular import (
     AngleHistogram,
     CircularRows,
@@ -9,7 +9,7 @@ from condgof.check.kinds._circular import (
     unit_of,
 )
 from condgof.check.kinds._classes import (
-    MOST_CLASSES,
+    MOST_EXAMINED_CLASSES,
     ClassRows,
     by_label_and_rank,
     first_to_next,
@@ -49,8 +49,8 @@ __all__ = [
     "BAND_LEVELS",
     "LEGENDRE",
     "LEGENDRE_THIRD_MOMENTS",
-    "MOST_CLASSES",
-    "THIRDS",
+    "MOST_EXAMINED_CLASSES",
+    "PERIOD_LABELS",
     "AngleHistogram",
     "CellSignals",
     "CensoredRows",

@@ -10,18 +10,21 @@ from condgof.errors import CondgofError
 from condgof.laws import Law
 from condgof.sample import Seed
 
-#: Levels of the quantiles that pictures draw.
+#: Levels of the quantiles that pictures draw: the ends of the central 90% and 50%
+#: intervals, and the median.
 BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-#: Rows of which quantiles are asked for: more would not show.
+#: Rows of which quantiles are asked for: a picture is not wide enough to show more.
 BAND_ROWS = 600
-#: The use of random numbers in a check for these rows; see `condgof.check._scan`.
+#: The stream of random numbers (`Seed.stream`) that draws these rows. Each use of random
+#: numbers in a check has a number of its own; see `condgof.check._scan` for 20 to 24.
 BAND_ROWS_STREAM = 25
 
 
 def bands_of(law: Law, n: int, seed: Seed) -> FloatArray | None:
-    """Return the quantiles of some of n rows, (n, levels), NaN in others.
+    """Return the quantiles of y at `BAND_LEVELS`, (n, 5), of the n rows of a law.
 
-    None where the law has no quantiles, or infinite ones.
+    They are asked for at `BAND_ROWS` rows, drawn at random, and are NaN in other rows. None
+    where the law has no quantiles, or infinite ones.
     """
     rows = some_rows(n, BAND_ROWS, seed, BAND_ROWS_STREAM)
     bands = np.full((n, len(BAND_LEVELS)), np.nan)

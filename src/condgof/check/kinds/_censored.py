@@ -30,15 +30,17 @@ from condgof.stein import RowsInMemory
 if TYPE_CHECKING:
     from condgof.check._findings import Reader
 
-#: Parts of the time that rows were observed, on the scale of Λ: all of it, and thirds, in
-#: each of which about as many events are expected.
-THIRDS = ("", "early third", "middle third", "late third")
+#: Labels of the four periods of which events are counted, on the scale of Λ: all time, and
+#: three thirds, in each of which about as many events are expected.
+PERIOD_LABELS = ("", "early third", "middle third", "late third")
+#: A third in which fewer events are expected, and none was observed, has no finding.
+LEAST_EXPECTED = 1.0
 
 
 class Events(NamedTuple):
     """Events of each row in all time and in each third of it."""
 
-    observed: AnyArray  #: Whether the event came, (n, 4).
+    observed: AnyArray  #: Whether the event was observed in the period, (n, 4).
     expected: FloatArray  #: How many are expected while the row was observed, (n, 4).
 
 
@@ -55,10 +57,11 @@ class CensoredRows(CheckedRows):
 
     label = "censored"
     z: FloatArray  #: Normal scores of y, (n,).
-    event: AnyArray  #: Whether the event came at y, (n,).
+    event: AnyArray  #: Whether the event was observed at y, else it was censored, (n,).
     hazard: FloatArray  #: Λ = −log P(Y > y|x), (n,).
     hazard_at_entry: FloatArray  #: Λ at the time of entry, (n,).
-    #: Λ up to which about a third, and two thirds, of all events are expected.
+    #: Where the first third ends and where the second does: the values of Λ up to which
+    #: about a third, and two thirds, of all events are expected.
     cuts: tuple[float, float]
 
     @classmethod
@@ -79,6 +82,7 @@ class CensoredRows(CheckedRows):
 
     @property
     def periods(self) -> Periods:
+        """Where each of the four periods of `PERIOD_LABELS` begins and ends."""
         return Periods(
             low=np.array([0.0, 0.0, *self.cuts]),
             high=np.array([np.inf, *self.cuts, np.inf]),
@@ -87,7 +91,8 @@ class CensoredRows(CheckedRows):
     def events(self) -> Events:
         """Return events observed and expected, in all time and in each third.
 
-        A row that was observed from Λ₀ to Λ₁ expects as many events as the length of that.
+        A row that was observed from Λ₀ to Λ₁ expects Λ₁ − Λ₀ events, the part of it in
+        each third.
         """
         low, high = self.periods
         event = self.event[:, None]
@@ -104,10 +109,10 @@ class CensoredRows(CheckedRows):
         observed, expected = self.events()
         low, high = (f"{cut:g}" for cut in self.cuts)
         places = ("", f"up to {low}", f"{low} to {high}", f"above {high}")
-        for k, label in enumerate(THIRDS):
+        for k, label in enumerate(PERIOD_LABELS):
             count = int(observed[rows, k].sum())
             mean = float(expected[rows, k].sum())
-            if label and not count and mean < 1.0:  # nobody was observed as long as that
+            if label and not count and mean < LEAST_EXPECTED:
                 continue
             ratio = reader.ratio(rows, observed[rows, k], expected[rows, k])
             yield Finding(
@@ -121,20 +126,21 @@ class CensoredRows(CheckedRows):
                 numbers={"count": count, "mean": mean, "place": places[k]},
             )
         if overall:
-            # That a row was censored early tells nothing.
+            # A row that was censored early is no outlier: its event may come at any time.
             far = np.where(self.event | (self.z > 0), self.z, 0.0)
             yield from outliers(reader, Residual(rows, far, self.y_name))
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
-        """Return events less what is expected, which is the variance, too.
+        """Return events observed less events expected in each period, (n, 4).
 
-        Where it is known when rows are censored, the variance is P(low < Λ ≤ high) up to
-        then.
+        Their variance is the number of expected events. Where censoring times are known, it
+        is instead the probability of an event in the period before censoring, and times
+        can be resampled.
         """
         residuals = rows.residuals
         assert isinstance(residuals, CensoredResiduals)
         observed, expected = self.events()
-        about = tuple(Signal("events", self.y_name, label) for label in THIRDS)
+        about = tuple(Signal("events", self.y_name, label) for label in PERIOD_LABELS)
         if not residuals.can_resample:
             return Signals(
                 about=about,
@@ -143,9 +149,11 @@ class CensoredRows(CheckedRows):
                 redraw=None,
                 bound=1.0,
             )
+        # Λ from entry to the time at which each row is, or would be, censored, (n,).
         until = residuals.censoring_times(rows.neighbours(seed))
         low, high = self.periods
         entry = self.hazard_at_entry[:, None]
+        # Where each period begins and ends for each row, in Λ from its entry, (n, 4).
         start = np.maximum(low - entry, 0.0)
         stop = np.maximum(np.minimum(high - entry, until[:, None]), start)
 
@@ -171,15 +179,17 @@ class CensoredRows(CheckedRows):
         )
 
 
-def _thirds_of_hazard(before: FloatArray, after: FloatArray) -> tuple[float, float]:
+def _thirds_of_hazard(at_entry: FloatArray, at_end: FloatArray) -> tuple[float, float]:
     """Return Λ up to which a third, and two thirds, of the events are expected.
 
-    From Λ at entry and at the end of each row, (n,) each; to two digits.
+    From Λ at entry and at the end of each row, (n,) each; to two digits, as sentences give
+    it. While Λ goes on by dΛ, each row that is under observation expects dΛ events.
     """
-    both = np.concatenate([before, after])
+    both = np.concatenate([at_entry, at_end])
     order = np.argsort(both, kind="stable")
-    observed = np.cumsum(np.where(order < len(before), 1.0, -1.0))
-    expected = np.append(0.0, np.cumsum(observed[:-1] * np.diff(both[order])))
+    under_observation = np.cumsum(np.where(order < len(at_entry), 1.0, -1.0))
+    steps = under_observation[:-1] * np.diff(both[order])
+    expected = np.append(0.0, np.cumsum(steps))
     thirds = expected[-1] * np.array([1.0, 2.0]) / 3.0
     first, second = np.interp(thirds, expected, both[order])
     return float(f"{first:.2g}"), float(f"{second:.2g}")

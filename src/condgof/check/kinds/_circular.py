@@ -51,17 +51,20 @@ ARC_LEVELS = (0.5, 0.9)
 SAME_PERIOD = 1e-6
 #: A mean resultant length below this has no direction.
 LEAST_RESULTANT = 1e-12
-#: The least resultant length by which an effect size is divided.
+#: The least resultant length R of a row in the effect size, which is divided by R.
 LEAST_MOVED = 1e-6
 #: PITs are kept away from 0 and 1, where the normal score of an outlier is infinite.
 LEAST_PIT = 1e-16
-#: Bars of the histogram of residuals, at most and at least, and rows for each between.
+#: The most bars of the histogram of residuals, each of 15°.
 MOST_BARS = 24
+#: The fewest bars, each of 30°.
 FEWEST_BARS = 12
+#: How many rows there are for each bar, where their number is between these.
 ROWS_OF_BAR = 30
 #: Frequencies of the signals of the search: sin and cos of δ and of 2δ.
 SIGNAL_FREQUENCIES = 2
-#: What the search calls signals of shape, which no single number of a subgroup tells.
+#: The kind of the signals sin 2δ and cos 2δ: the shape of the law around the circle, for
+#: which findings have no number of its own.
 SHAPE = "shape"
 
 
@@ -72,8 +75,8 @@ class AngularUnit:
     kind: str  #: The kind of finding that a bias is, a key of `QUANTITIES`.
     name: str
     per_turn: float  #: A whole turn in this unit.
-    effect_unit: str  #: In what the effect size is.
-    effect: str  #: A misfit of size {}, the same at every x.
+    effect_unit: str  #: What the effect size is measured in, in words.
+    effect: str  #: A misfit that is the same at every x, in words; {} is its size.
 
     def from_radians(self, angle: AnyArray | float) -> FloatArray:
         return np.asarray(angle) * (self.per_turn / TURN)
@@ -126,7 +129,10 @@ HOURS = Hours(
 
 
 def unit_of(period: float) -> AngularUnit:
-    """Return the unit of words: degrees of 2π and 360, hours of 24, else that of y."""
+    """Return the unit in which sentences and pictures give angles of a period.
+
+    Degrees for the periods 2π and 360, hours for 24, else the unit of y.
+    """
     if math.isclose(period, TURN, rel_tol=SAME_PERIOD):
         return DEGREES
     if math.isclose(period, DEGREES.per_turn, rel_tol=SAME_PERIOD):
@@ -165,11 +171,13 @@ def circular_sd(length: float) -> float:
 class AngleHistogram(Record):
     """Residual angles in bars of equal width, beside what the model predicts."""
 
-    edges: FloatArray  #: In the unit of words, from −half a turn to half a turn, (B + 1,).
+    edges: FloatArray  #: In `unit`, from −half a turn to half a turn, (B + 1,).
     rows: IntArray  #: Rows in each bar, (B,).
     expected: FloatArray  #: The number of rows that the model predicts there, (B,).
-    low: FloatArray  #: All numbers of rows lie between `low` and `high` with probability
-    high: FloatArray  #: 0.95 if the model is right, (B,) each.
+    #: All numbers of rows lie between `low` and `high`, (B,) each, with probability 0.95 if
+    #: the model is right.
+    low: FloatArray
+    high: FloatArray
     unit: str  #: "degrees", "hours" or "unit of y".
 
     @property
@@ -182,7 +190,7 @@ class AngleHistogram(Record):
 class BiasProfile:
     """The bias in groups of rows, with intervals that hold together, (B,) each."""
 
-    estimate: FloatArray  #: In the unit of words.
+    estimate: FloatArray  #: In the unit of `unit_of`, as the ends are.
     low: FloatArray
     high: FloatArray
 
@@ -340,6 +348,7 @@ class CircularRows(CheckedRows):
         at_edges = np.concatenate([[0.0], below, [float(len(rows))]])
         expected = np.diff(at_edges)
         share = np.clip(expected / len(rows), 0.0, 1.0)
+        # The error of each bar with which all bars hold together 95% of the time (Šidák).
         error = 1.0 - 0.95 ** (1.0 / count)
         return AngleHistogram(
             edges=self.unit.from_radians(edges),
@@ -351,9 +360,10 @@ class CircularRows(CheckedRows):
         )
 
     def bias_profile(self, groups: Sequence[IntArray]) -> BiasProfile:
-        """Return the bias in groups of rows, by their positions."""
+        """Return the bias in B groups of rows, by the positions of their rows."""
         from condgof.check._findings import Reader
 
+        # By Bonferroni, all B intervals hold together 95% of the time.
         reader = Reader(self, reach=-float(ndtri(0.025 / max(len(groups), 1))))
         findings = [self._bias(reader, rows) for rows in groups]
         return BiasProfile(
@@ -386,12 +396,16 @@ class CircularScoreRows(CheckedRows):
     def findings(
         self, reader: Reader, rows: IntArray, *, overall: bool
     ) -> Iterator[Finding]:
-        """Yield a turn t by E[s(θ + t)] ≈ −t·E[s²], in the unit of words."""
+        """Yield the turn t by which data are off, from E[s(θ + t)] ≈ −t·E[s²].
+
+        It is in the unit of `unit_of`.
+        """
         unit = unit_of(self.period)
-        square = float(np.square(self.score).mean()) or 1.0
-        turn = reader.mean(rows, -self.score[rows] / math.sqrt(square))
+        information = float(np.square(self.score).mean()) or 1.0
+        # The mean of standardised scores, so that its interval is that of `Reader.mean`.
+        turn = reader.mean(rows, -self.score[rows] / math.sqrt(information))
         estimate, low, high = unit.from_radians(
-            np.array([turn.value, *turn.interval]) / math.sqrt(square)
+            np.array([turn.value, *turn.interval]) / math.sqrt(information)
         )
         yield Finding(
             kind=unit.kind,
@@ -481,9 +495,9 @@ def _(residuals: CircularScoreResiduals, bench: Bench) -> Size:
 register_quantity(
     "direction",
     Quantity(
-        "The direction is wrong",
-        "predicted direction too small",
-        "predicted direction too large",
+        subject="The direction is wrong",
+        if_larger="predicted direction too small",
+        if_smaller="predicted direction too large",
         name="bias of the direction",
         unit="degrees",
     ),
@@ -491,9 +505,9 @@ register_quantity(
 register_quantity(
     "time",
     Quantity(
-        "The time is wrong",
-        "predicted time too early",
-        "predicted time too late",
+        subject="The time is wrong",
+        if_larger="predicted time too early",
+        if_smaller="predicted time too late",
         name="bias of the time",
         unit="hours",
     ),
@@ -501,9 +515,9 @@ register_quantity(
 register_quantity(
     "angle",
     Quantity(
-        "The location on the circle is wrong",
-        "prediction too small",
-        "prediction too large",
+        subject="The location on the circle is wrong",
+        if_larger="prediction too small",
+        if_smaller="prediction too large",
         name="bias",
         unit="unit of y",
     ),
@@ -511,9 +525,9 @@ register_quantity(
 register_quantity(
     "concentration",
     Quantity(
-        "The concentration is wrong",
-        "not concentrated enough",
-        "too concentrated",
+        subject="The concentration is wrong",
+        if_larger="not concentrated enough",
+        if_smaller="too concentrated",
         name="mean resultant length",
         more_is_less=True,
     ),

@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     from condgof.check._findings import Reader
     from condgof.check._record import Finding
 
-#: At most this many classes, the most probable ones, are examined one by one.
-MOST_CLASSES = 12
-#: Classes by rank, for the size of a misfit: the first, the next, all others.
+#: At most this many classes, the most probable ones over all rows, have findings and
+#: signals of their own. Pictures show more: `condgof.check.MOST_CLASSES`.
+MOST_EXAMINED_CLASSES = 12
+#: The ranks by probability that the effect size tells apart: the most probable class, the
+#: next, and all others together.
 RANKS = 3
+#: The least variance of a class by which another variance is divided.
+LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,7 @@ class ClassRows(CheckedRows):
     """Rows with class probabilities."""
 
     label = "classes"
-    probabilities: AnyArray  #: As the law has them, (n, K).
+    probabilities: AnyArray  #: As the law has them, in its type of numbers, (n, K).
     codes: IntArray  #: The position of the observed class, (n,).
     class_names: tuple[str, ...]
     #: The labels of the classes, (K,), where these are numbers; None where they are text.
@@ -63,9 +67,12 @@ class ClassRows(CheckedRows):
 
     @property
     def largest_classes(self) -> IntArray:
-        """The most probable classes over all rows; of two, the second."""
+        """The positions of the most probable classes over all rows, (k,), sorted.
+
+        Of two classes it is the second alone, as the first has nothing to add.
+        """
         shares = np.asarray(self.probabilities, dtype=np.float64).mean(axis=0)
-        largest = np.sort(np.argsort(-shares, kind="stable")[:MOST_CLASSES])
+        largest = np.sort(np.argsort(-shares, kind="stable")[:MOST_EXAMINED_CLASSES])
         return largest if len(shares) > 2 else np.array([1])
 
     def observed_values(self) -> AnyArray:
@@ -91,8 +98,9 @@ class ClassRows(CheckedRows):
     @property
     def _boolean(self) -> bool:
         """Whether y holds false and true, which are the classes 0 and 1."""
-        both = self.class_numbers is not None and np.isin(self.class_numbers, (0, 1)).all()
-        return bool(both and self.y_columns[0].boolean)
+        if self.class_numbers is None or not self.y_columns[0].boolean:
+            return False
+        return bool(np.isin(self.class_numbers, (0, 1)).all())
 
     def searched_predictions(self) -> list[FrameColumn]:
         columns = list(self.predicted_columns())
@@ -115,10 +123,10 @@ class ClassRows(CheckedRows):
 
     def search_notes(self) -> Iterator[str]:
         count = len(self.class_names)
-        if count > MOST_CLASSES:
+        if count > MOST_EXAMINED_CLASSES:
             yield (
-                f"of {count} classes the {MOST_CLASSES} most probable ones were looked at"
-                " by themselves in the search for slices"
+                f"of {count} classes the {MOST_EXAMINED_CLASSES} most probable ones were"
+                " looked at by themselves in the search for slices"
             )
 
     def findings(
@@ -135,24 +143,29 @@ class ClassRows(CheckedRows):
             yield reader.share_finding(rows, codes == k, p[:, k], about)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
-        whole = np.asarray(self.probabilities)
+        """Return whether the most probable class, and each large one, was observed.
+
+        Less their probabilities, (n, 1 + k) for k large classes.
+        """
+        unnormalised = np.asarray(self.probabilities)
         largest = self.largest_classes
-        p = normalised(whole)
+        p = normalised(unnormalised)
         top = np.argmax(p, axis=1)
         mean = np.column_stack([p[np.arange(len(p)), top], p[:, largest]])
 
         def at(some: IntArray, codes: IntArray) -> AnyArray:
+            """Return the signals of r rows in classes (r, m), (r, m, 1 + k)."""
             is_top = (codes == top[some][:, None])[:, :, None]
             is_class = codes[:, :, None] == largest
             expected = mean[some][:, None].astype(np.float32)
             return np.concatenate([is_top, is_class], axis=2, dtype=np.float32) - expected
 
         def probabilities(some: IntArray) -> FloatArray:
-            return normalised(whole[some])
+            return normalised(unnormalised[some])
 
         cells = CellSignals(probabilities, at)
         classes = [Signal("class", self.y_name, self.class_names[k]) for k in largest]
-        values = at(np.arange(len(whole)), self.codes[:, None])[:, 0]
+        values = at(np.arange(self.n), self.codes[:, None])[:, 0]
         return Signals(
             about=(Signal("confidence", self.y_name), *classes),
             values=values.astype(np.float64),
@@ -196,9 +209,11 @@ def _(residuals: ClassResiduals, bench: Bench) -> Size:
 
 
 def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
-    """Return how much more a class varies where probabilities p (n, K) are off by s·moved.
+    """Return the variance of y under p + s·moved over that under p, as a function of s.
 
-    `moved` is of each row, (n, K), or of all rows, (1, K).
+    It is at least 1. `p` is (n, K), and `moved` is (n, K), or (1, K) where all rows have
+    the same probabilities, so that the first row is enough. The variance of a class with
+    probabilities q is 1 − Σ q². At most `MATRIX` rows are used, evenly spread.
     """
     step = -(-len(moved) // MATRIX)
     few = p[: len(moved) : step]
@@ -209,7 +224,7 @@ def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
 
     def wider(s: float) -> float:
         changed = variance(np.clip(few + s * few_moved, 0.0, 1.0))
-        return max(changed / max(variance(few), 1e-12), 1.0)
+        return max(changed / max(variance(few), LEAST_VARIANCE), 1.0)
 
     return wider
 
@@ -225,19 +240,32 @@ def first_to_next(p: FloatArray) -> FloatArray:
 
 
 def by_label_and_rank(p: FloatArray, values: FloatArray) -> FloatArray:
-    """Return values (n, K) of classes by label, then by rank in p, (n, K + RANKS)."""
+    """Return values (n, K) of classes by label, then by rank in p, (n, K + RANKS).
+
+    The value of the last rank is the sum over all other classes.
+    """
     ranked = np.take_along_axis(values, np.argsort(-p, axis=1, kind="stable"), axis=1)
     others = ranked[:, RANKS - 1 :].sum(axis=1, keepdims=True)
     return np.concatenate([values, ranked[:, : RANKS - 1], others], axis=1)
 
 
 def squares_by_label_and_rank(p: FloatArray) -> FloatArray:
-    """Return E[l²] as `squares_of` does, for l = 1{same label} + 1{same rank}, (m, m)."""
+    """Return E[h²] as `squares_of` does, for l = 1{same label} + 1{same rank}, (m, m).
+
+    y and y' are drawn from rows i and j of p (m, K), and h is l less its means over y, over
+    y', and plus its mean over both, so that
+
+        E[h²] = E[l²] − E[(E[l|y'])²] − E[(E[l|y])²] + E[l]².
+
+    As l is a sum of two indicators, l² = l + 2·1{same label}·1{same rank}.
+    """
     ranks = by_label_and_rank(p, p)[:, p.shape[1] :]
     place = np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1)
     has_rank = np.minimum(place, RANKS - 1)[:, :, None] == np.arange(RANKS)
+    # P(label and rank), and P(label)·P(rank), of each row, (m, K·RANKS).
     joint = (p[:, :, None] * has_rank).reshape(len(p), -1)
     apart = (p[:, :, None] * ranks[:, None, :]).reshape(len(p), -1)
-    mean = p @ p.T + ranks @ ranks.T
+    mean = p @ p.T + ranks @ ranks.T  # E[l]
+    # E[(E[l|y'])²], whose transpose is E[(E[l|y])²].
     once = np.square(p) @ p.T + np.square(ranks) @ ranks.T + 2.0 * apart @ joint.T
     return np.asarray(mean + 2.0 * joint @ joint.T - once - once.T + np.square(mean))

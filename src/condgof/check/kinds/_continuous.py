@@ -33,11 +33,16 @@ if TYPE_CHECKING:
     from condgof.check._findings import Reader
     from condgof.check._record import Finding
 
-#: Legendre polynomials of the PIT, in order.
+#: What the normalised Legendre polynomials of the PIT, of degrees 1 to 4, are sensitive to:
+#: the kinds of the signals that they are.
 LEGENDRE = ("shift", "spread", "skew", "tails")
-#: E[ψ³] of each under the law: what a normal approximation of their sums lacks. The odd
-#: ones are symmetric; 0.63888 = 5^1.5·2/35 and 0.48551 = 27·18/1001.
+#: E[ψ³] of each of these polynomials under the law, by which p-values of their sums correct
+#: the normal approximation. Those of odd degree are symmetric; 0.63888 = 5^1.5·2/35 and
+#: 0.48551 = 27·18/1001.
 LEGENDRE_THIRD_MOMENTS = (0.0, 0.63888, 0.0, 0.48551)
+#: D(s)/(E[k]·s²) of a shift by s sds of one column of a Gaussian model, with the bandwidth
+#: σ = 1 on y: (1 + 2/σ²)^(−1/2). See `condgof.check._size.shift_size`.
+SHIFT_DISCREPANCY = 3.0**-0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +98,8 @@ class ContinuousRows(CheckedRows):
             yield from outliers(reader, residual)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        """Return the Legendre polynomials of the PIT, (n, 4)."""
+
         def redraw(some: IntArray) -> Draw:
             def draw(rng: np.random.Generator, m: int) -> AnyArray:
                 """Return the signals of m draws, (rows, m, 4)."""

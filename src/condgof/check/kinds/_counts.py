@@ -46,28 +46,35 @@ from condgof.stein import RowsInMemory
 if TYPE_CHECKING:
     from condgof.check._findings import Reader
 
-#: Rows whose probabilities are worked on at a time.
+#: Rows whose probabilities are in memory at a time.
 PIECE_ROWS = 4096
-#: The least standard deviation that counts are measured in.
+#: The least standard deviation that residuals (y − mean)/sd are divided by.
 LEAST_SCALE = 1e-6
-#: The largest count that is drawn by itself; larger ones are together.
+#: The quantile of the observed counts up to which counts have a bar of their own.
+LARGEST_COUNT_LEVEL = 0.99
+#: No count above this one has a bar of its own; larger ones are together.
 MOST_COUNTS = 60
-#: The least of the largest count that is drawn by itself.
+#: All counts up to this one have a bar of their own.
 FEWEST_COUNTS = 5
-#: So many rows should not have the most probable count, for a spread to tell anything.
+#: The fewest rows that should not have their most probable count for the spread to be
+#: reported: where the model is nearly certain of all counts, it rests on a few rows.
 LEAST_UNLIKELY = 10
 #: A count is large if it, or a larger one, has less than this probability.
 LARGE_PROBABILITY = 0.01
-#: Legendre polynomials of the PIT that tell shift and spread.
+#: How many signals come before that of zeros: shift and spread, the first two Legendre
+#: polynomials of the PIT.
 SHIFT_AND_SPREAD = 2
-#: Sizes of a misfit, in standard deviations, at which D(s) is computed,
+#: Sizes s of a misfit, in standard deviations, at which D(s) is computed; between them it
+#: is interpolated.
 SIZES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: from about this many rows.
+#: About how many rows D(s) is computed from.
 TILTED_ROWS = 64
-#: Halvings in the search for the tilt of a law of counts,
+#: Halvings in the search for the tilt of a law of counts.
 TILT_STEPS = 14
-#: and the largest tilt.
+#: The largest tilt θ that the search can reach.
 LARGEST_TILT = 8.0
+#: The least variance by which the variance of tilted counts is divided.
+LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +85,13 @@ class CountRows(CheckedRows):
     #: (y − mean)/sd, (n, 1); None where the law has no finite moments.
     z: FloatArray | None
     #: The probability of the most probable cell, (n,).
-    surest: FloatArray
-    #: The probability of 0, (n,); None where the law does not tell it.
+    largest_probability: FloatArray
+    #: The probability of 0, (n,); None where the law has no CDF.
     zeros: FloatArray | None
-    #: The probability of y or a larger count, (n,); None likewise.
+    #: The probability of y or a larger count, (n,); None where the law has no CDF.
     upper: FloatArray | None
-    #: The mean over all rows of the probabilities of 0, 1, …, and of all above; or None.
+    #: The mean over all rows of the probabilities of 0, 1, …, c − 1, and of all larger
+    #: counts together, (c + 1,); None where the law has no CDF, or is known by ratios.
     count_probabilities: FloatArray | None
     #: The model's quantiles of y, (n, levels), NaN in rows that were not asked; or None.
     bands: FloatArray | None = None
@@ -91,27 +99,28 @@ class CountRows(CheckedRows):
     @classmethod
     def from_law(cls, table: RowTable, law: Law, residuals: CountResiduals) -> CountRows:
         outcomes = residuals.known_outcomes
-        surest = [
+        largest = [
             outcomes.take(piece).probabilities.max(axis=1)
             for piece in _pieces(len(table.y))
         ]
         if isinstance(outcomes, RatioOutcomes):
-            told = _told_by_ratios(outcomes)
+            predictions = _predictions_of_ratios(outcomes)
         else:
-            told = _told_by_law(law, table.y)
+            predictions = _predictions_of_law(law, table.y)
+        moments = predictions.moments
         z = None
-        if told.moments is not None:
-            scale = np.maximum(told.moments.scale, LEAST_SCALE)
-            z = (table.y - told.moments.location) / scale
+        if moments is not None:
+            scale = np.maximum(moments.scale, LEAST_SCALE)
+            z = (table.y - moments.location) / scale
         return cls(
             table=table,
             comparison={} if z is None else {"z": z[:, 0]},
-            moments=told.moments,
+            moments=moments,
             z=z,
-            surest=np.concatenate(surest),
-            zeros=told.zeros,
-            upper=told.upper,
-            count_probabilities=told.count_probabilities,
+            largest_probability=np.concatenate(largest),
+            zeros=predictions.zeros,
+            upper=predictions.upper,
+            count_probabilities=predictions.count_probabilities,
         )
 
     @property
@@ -129,16 +138,17 @@ class CountRows(CheckedRows):
     ) -> Iterator[Finding]:
         if self.z is not None:
             residual = Residual(rows, self.z[rows, 0], self.y_name)
-            # Rare counts may not have come, so the sd is at least that of the model.
-            mean, *spread = mean_and_spread(reader, residual, least=1.0)
+            # Rare counts that dominate the variance may not have been observed, so the
+            # sd of residuals is taken as at least 1, that of the model.
+            mean, *spread = mean_and_spread(reader, residual, least_sd=1.0)
             yield mean
-            if (1.0 - self.surest[rows]).sum() >= LEAST_UNLIKELY:
+            if (1.0 - self.largest_probability[rows]).sum() >= LEAST_UNLIKELY:
                 yield from spread
         if self.zeros is not None and self.has_zeros:
             is_zero = self.y[rows, 0] == 0
             about = Signal("zeros", self.y_name)
             yield reader.share_finding(rows, is_zero, self.zeros[rows], about)
-        # Of a law without a variance it is all that can be said of a subgroup.
+        # Where the law has no variance, a subgroup has no mean and spread, but this.
         if self.upper is not None and (overall or self.z is None):
             yield self._large_counts(reader, rows, self.upper[rows])
 
@@ -149,14 +159,18 @@ class CountRows(CheckedRows):
             column=self.y_name,
             estimate=share.value,
             interval=share.interval,
-            # Counts come in steps: the probability is at most this.
+            # As counts come in steps, the expected share is not known, but at most 0.01:
+            # a smaller share is no misfit.
             expected=min(share.value, LARGE_PROBABILITY),
             label=LARGEST,
             quantity="largest counts",
         )
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
-        """Return shift and spread by the middle of each step of the CDF, and zeros."""
+        """Return shift and spread by the middle of each step of the CDF, and zeros.
+
+        K is 3, or 2 where no count is or should be 0.
+        """
         residuals = rows.residuals
         assert isinstance(residuals, CountResiduals)
         outcomes = residuals.known_outcomes
@@ -169,7 +183,10 @@ class CountRows(CheckedRows):
             return np.asarray(normalised(outcomes.take(some).probabilities))
 
         def uncentred(some: IntArray, p: FloatArray, codes: IntArray) -> FloatArray:
-            """Return the signals of cells (r, m), before their mean is subtracted."""
+            """Return the signals of cells (r, m), before means are subtracted, (r, m, K).
+
+            `p` (r, C) are the probabilities of the cells of the r rows `some`.
+            """
             steps = np.cumsum(p, axis=1) - 0.5 * p
             middle = np.take_along_axis(steps, codes, axis=1)
             values = legendre(np.clip(middle, 0.0, 1.0))[..., : len(about)]
@@ -192,6 +209,7 @@ class CountRows(CheckedRows):
             bound = np.maximum(bound, np.abs(each).max(axis=(0, 1)))
 
         def at(some: IntArray, codes: IntArray) -> AnyArray:
+            """Return the signals of r rows in cells (r, m), (r, m, K)."""
             each = uncentred(some, probabilities(some), codes) - mean[some][:, None]
             return np.asarray(each, dtype=np.float32)
 
@@ -219,8 +237,8 @@ def _zero_cells(law: Law, outcomes: Outcomes, n: int) -> IntArray:
     return cell_of(standardised(np.zeros(n), location, scale))
 
 
-class _Told(NamedTuple):
-    """What a law of counts tells; see `CountRows`."""
+class _CountPredictions(NamedTuple):
+    """What a law of counts predicts; see `CountRows` for each field."""
 
     moments: Moments | None
     zeros: FloatArray | None
@@ -228,15 +246,18 @@ class _Told(NamedTuple):
     count_probabilities: FloatArray | None
 
 
-def _told_by_ratios(outcomes: RatioOutcomes) -> _Told:
-    """Of ratios, by the probabilities that they are normalised to."""
+def _predictions_of_ratios(outcomes: RatioOutcomes) -> _CountPredictions:
+    """Return the predictions of ratios, by the probabilities that they are normalised to.
+
+    Cell k of row i is the count start_i + k.
+    """
     p = outcomes.probabilities
     start = outcomes.start
     at = np.arange(float(p.shape[1]))
     mean = (p @ at)[:, None]
     variance = (p * np.square(at - mean)).sum(axis=1, keepdims=True)
     upper = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]
-    return _Told(
+    return _CountPredictions(
         moments=Moments(location=start[:, None] + mean, scale=np.sqrt(variance)),
         zeros=np.where(start == 0, p[:, 0], 0.0),
         upper=upper[np.arange(len(p)), outcomes.observed],
@@ -244,13 +265,16 @@ def _told_by_ratios(outcomes: RatioOutcomes) -> _Told:
     )
 
 
-def _told_by_law(law: Law, y: FloatArray) -> _Told:
-    """Of a CDF: the probabilities of small counts, and of y or a larger one."""
+def _predictions_of_law(law: Law, y: FloatArray) -> _CountPredictions:
+    """Return the probabilities of small counts, and of y (n, 1) or a larger count."""
     moments = moments_of(law, "mean_std")
     if not law.can("cdf"):
-        return _Told(moments, None, None, None)
+        return _CountPredictions(
+            moments=moments, zeros=None, upper=None, count_probabilities=None
+        )
     n = len(y)
-    high = np.quantile(y, 0.99) + 2
+    # Two counts above nearly all that were observed show where the data end.
+    high = np.quantile(y, LARGEST_COUNT_LEVEL) + 2
     most = int(min(max(high, FEWEST_COUNTS), MOST_COUNTS))
     total = np.zeros(most + 1)
     zeros = []
@@ -258,7 +282,7 @@ def _told_by_law(law: Law, y: FloatArray) -> _Told:
         cdf = evaluate_cdf_grid(law.take(piece), np.arange(-1.0, most + 1))
         total += cdf[:, 1:].sum(axis=0)
         zeros.append(cdf[:, 1] - cdf[:, 0])
-    return _Told(
+    return _CountPredictions(
         moments=moments,
         zeros=np.concatenate(zeros),
         upper=1.0 - law.cdf(y - 1.0),
@@ -273,7 +297,11 @@ def _(residuals: CountResiduals) -> type[CheckedRows]:
 
 @size_of.register
 def _(residuals: CountResiduals, bench: Bench) -> Size:
-    """The law is tilted until its mean is off by s standard deviations."""
+    """The law is tilted until its mean is off by s standard deviations.
+
+    D(s) is the mean over pairs of rows of k·⟨E_q[ξ], E_q[ξ']⟩ under the tilted laws q. It
+    has no formula, so it is computed at `SIZES` from a few rows, and interpolated.
+    """
     outcomes = residuals.known_outcomes
     (kernel,) = cell_scales(residuals.cells, (1.0,))
     f = features_of_x(bench.kernel, bench)
@@ -300,9 +328,10 @@ def _(residuals: CountResiduals, bench: Bench) -> Size:
         mean_square = off_diagonal_mean(near * (moved @ moved.T))
         squares.append(mean_square / off_diagonal_mean(near))
         variances.append(float(np.mean(q @ np.square(at) - np.square(q @ at))))
-    # √(D(s)/E[k]), and how much more the counts vary.
+    # √(D(s)/E[k]) at each size.
     roots = np.maximum.accumulate(np.sqrt(np.maximum(squares, 0.0)))
-    wider = np.maximum(np.array(variances) / max(variances[0], 1e-12), 1.0)
+    # The variance of tilted counts over that of the model, at each size.
+    wider = np.maximum(np.array(variances) / max(variances[0], LEAST_VARIANCE), 1.0)
     return Size(
         parts=(sums,),
         of=lambda d: float(np.interp(math.sqrt(max(d, 0.0)), roots, SIZES)),
@@ -315,8 +344,9 @@ def _(residuals: CountResiduals, bench: Bench) -> Size:
 def shifted_law(p: FloatArray, at: FloatArray, size: float) -> FloatArray:
     """Tilt p (n, K) of counts at (K,) until the mean has moved by `size` sds.
 
-    q ∝ p·exp(θz): of a Poisson law that is another one. Where the counts end before, it is
-    as near as can be.
+    q ∝ p·exp(θz) with z the standardised counts; a Poisson law becomes another Poisson law.
+    θ is found by bisection in each row. Where the largest count is less than `size` sds
+    above the mean, q is as near as it can be.
     """
     away = at - (p @ at)[:, None]
     variance = np.maximum((p * np.square(away)).sum(axis=1), 1e-300)

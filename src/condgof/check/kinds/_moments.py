@@ -46,12 +46,13 @@ class MomentRows(CheckedRows):
         self, reader: Reader, rows: IntArray, *, overall: bool
     ) -> Iterator[Finding]:
         several = len(self.y_columns) > 1
-        numbers = median_and_middle_half if overall else mean_and_spread
+        location_and_spread = median_and_middle_half if overall else mean_and_spread
         for j, column in enumerate(self.y_columns):
             residual = Residual(rows, self.z[rows, j], column.name, several)
-            yield from numbers(reader, residual)
+            yield from location_and_spread(reader, residual)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        """Return z and z² − 1 of each column, (n, 2·d_y)."""
         names = [column.name for column in self.y_columns]
         return Signals(
             about=tuple(Signal(kind, name) for kind in LEGENDRE[:2] for name in names),

@@ -41,10 +41,10 @@ class RowTable:
     x: FloatArray  #: (n, d_x).
     y_columns: tuple[Column, ...]
     y: FloatArray  #: y as numbers, (n, d_y).
-    whole: int  #: Number of rows of the data, of which these may be some at random.
+    whole: int  #: Number of rows of the data; these n may be some of them, at random.
     #: Columns as subgroups can name them: those of x, then the predictions.
     axes: tuple[Axis, ...] = ()
-    #: The library of the user's frame, and the labels of all rows there.
+    #: The frame library that the user's data came in, and the labels of all rows there.
     origin: FrameOrigin = field(default_factory=FrameOrigin)
 
 
@@ -54,10 +54,13 @@ class CheckedRows(ABC):
 
     #: What messages call the kind of y.
     label: ClassVar[str]
+    #: What the frame calls the predicted scale.
+    scale_name: ClassVar[str] = "predicted_sd"
     table: RowTable
-    #: What the frame shows of y compared with its law, (n,) each.
+    #: Columns of the frame that compare y with its law, by name, (n,) each: PIT and normal
+    #: score of a continuous y, whether an interval held, …
     comparison: dict[str, AnyArray]
-    #: What the model predicts: location and scale of y, where it does.
+    #: Predicted location and scale of y; None where the model has none.
     moments: Moments | None
 
     @classmethod
@@ -69,14 +72,18 @@ class CheckedRows(ABC):
     def findings(
         self, reader: Reader, rows: IntArray, *, overall: bool
     ) -> Iterator[Finding]:
-        """Yield the numbers of some rows.
+        """Yield the findings of some rows, by their positions (m,).
 
-        `overall`, of the whole sample, they are such that one outlier moves none of them.
+        `overall` says that these are all rows. Then the findings are such that one outlier
+        moves none of them, and outliers are reported.
         """
 
     @abstractmethod
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
-        """Return the functions of y whose sums over rows the search compares."""
+        """Return the functions of y whose sums over subgroups the search compares.
+
+        `rows` are the same rows as a test statistic takes them, and `law` is their law.
+        """
 
     def normal_scores_of(self, y_name: str) -> FloatArray | None:
         """Return the normal scores of a column of y, (n,), where the model has a CDF."""
@@ -87,12 +94,12 @@ class CheckedRows(ABC):
         return self
 
     def again(self, law: Law, rows: RowsInMemory) -> CheckedRows:
-        """Return the same rows with another y and its law."""
+        """Return the same rows of x with another y, that of `rows`, and its law."""
         table = replace(self.table, y=rows.sample.y)
         return checked_rows(rows.residuals, table, law)
 
     def observed_values(self) -> AnyArray:
-        """Return y of one column as a table has it, (n,): numbers, or names of classes."""
+        """Return the only column of y, (n,): numbers, or the names of classes."""
         return self.y[:, 0]
 
     def y_frame_columns(self) -> Iterator[FrameColumn]:
@@ -106,9 +113,6 @@ class CheckedRows(ABC):
             return
         yield from self._by_column("predicted", self.moments.location)
         yield from self._by_column(self.scale_name, self.moments.scale)
-
-    #: What the frame calls the predicted scale.
-    scale_name: ClassVar[str] = "predicted_sd"
 
     def searched_predictions(self) -> list[FrameColumn]:
         """Return the predictions along which subgroups are searched."""
@@ -140,6 +144,7 @@ class CheckedRows(ABC):
 
     @property
     def rows(self) -> IntArray:
+        """The number of each row in the data, (n,)."""
         return self.table.rows
 
     @property
@@ -165,10 +170,12 @@ class CheckedRows(ABC):
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """Columns as subgroups can name them: those of x, then the predictions."""
         return self.table.axes
 
     @property
     def whole(self) -> int:
+        """Number of rows of the data."""
         return self.table.whole
 
     @property
@@ -184,5 +191,5 @@ def rows_class(residuals: Residuals) -> type[CheckedRows]:
 
 
 def checked_rows(residuals: Residuals, table: RowTable, law: Law) -> CheckedRows:
-    """Make the rows of a check from residuals, whose class decides which."""
+    """Make the rows of a check, of the class that is registered for the residuals."""
     return rows_class(residuals).from_law(table, law, residuals)

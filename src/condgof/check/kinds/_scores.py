@@ -24,7 +24,7 @@ from condgof.check._size import (
     root_of,
     size_of,
 )
-from condgof.check.kinds._continuous import LEGENDRE
+from condgof.check.kinds._continuous import LEGENDRE, SHIFT_DISCREPANCY
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Signals
 from condgof.kernels import cell_scales
@@ -61,8 +61,9 @@ class ScoreRows(CheckedRows):
         several = len(self.y_columns) > 1
         for j, column in enumerate(self.y_columns):
             s = self.scores[rows, j]
-            size = float(self.scores[:, j].std()) or 1.0
-            mean = reader.mean(rows, -s / size)
+            # The sd of all rows, so that subgroups are measured in the same unit.
+            score_sd = float(self.scores[:, j].std()) or 1.0
+            mean = reader.mean(rows, -s / score_sd)
             yield Finding(
                 kind="shift",
                 column=column.name,
@@ -72,6 +73,8 @@ class ScoreRows(CheckedRows):
                 quantity="mean score",
                 numbers={"several": several},
             )
+            # E[−s·(y − c)] = 1 under the model, and about the square of the spread of data
+            # that spread more or less than it predicts.
             away = self.u[rows, j] - float(self.u[:, j].mean())
             square = reader.mean(rows, -s * away)
             low, high = (math.sqrt(max(end, 0.0)) for end in square.interval)
@@ -102,11 +105,14 @@ class ScoreRows(CheckedRows):
 
 @dataclass(frozen=True, eq=False)
 class RatioRows(ScoreRows):
-    """Counts of which only ratios are known: about a score, by differences."""
+    """Counts of which only the ratios p(y + 1|x)/p(y|x) are known.
+
+    The difference Stein operator applied to the constant 1 stands for the score: it has
+    mean 0 under the model, too.
+    """
 
     @classmethod
     def from_law(cls, table: RowTable, law: Law, residuals: Any) -> RatioRows:
-        # The difference operator applied to the constant.
         scores = np.asarray(residuals.values).sum(axis=1, keepdims=True)
         return cls(
             table=table,
@@ -129,7 +135,10 @@ def _(residuals: RatioResiduals) -> type[CheckedRows]:
 
 @size_of.register
 def _(residuals: ScoreResiduals, bench: Bench) -> Size:
-    """Scores that are off by s/τ have D = s²·E[k·l], wherever y lies."""
+    """Scores that are off by s/τ have D = s²·E[k·l], wherever y lies.
+
+    τ is the standard deviation of y as scores have it; see `score_spread`.
+    """
     tau = score_spread(residuals)
     u = residuals.u / tau
     functions = functions_of_y(u, residuals.scores * tau, bandwidth_of(u, bench), bench)
@@ -164,7 +173,7 @@ def _(residuals: RatioResiduals, bench: Bench) -> Size:
     f = features_of_x(bench.kernel, bench)
     return Size(
         parts=(pair_sums(f, xi, None, bench.dependence),),
-        of=root_of((1.0 + 2.0) ** -0.5),  # (1 + 2/σ²)^(−1/2) at σ = 1
+        of=root_of(SHIFT_DISCREPANCY),
         unit=SD,
         like=SHIFT,
         note="as its ratios suggest",

@@ -34,7 +34,11 @@ from condgof.check._size import (
     size_of,
 )
 from condgof.check.kinds._bands import bands_of
-from condgof.check.kinds._continuous import LEGENDRE, LEGENDRE_THIRD_MOMENTS
+from condgof.check.kinds._continuous import (
+    LEGENDRE,
+    LEGENDRE_THIRD_MOMENTS,
+    SHIFT_DISCREPANCY,
+)
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Draw, Signals
 from condgof.laws import Law, moments_of
@@ -51,31 +55,35 @@ from condgof.stein import RowsInMemory
 if TYPE_CHECKING:
     from condgof.check._findings import Reader
 
-#: At most this many columns of y are compared in pairs.
+#: At most this many columns of y, the first ones, are compared in pairs: 10 pairs.
 MOST_PAIRED_COLUMNS = 5
-#: Rows of draws whose ranks are worked on at a time.
+#: Rows of draws whose ranks are in memory at a time.
 RANK_ROWS = 4096
-#: Numbers of candidates that are worked on at a time.
+#: Signals of draws that are in memory at a time: 16 MB of doubles.
 HELD_NUMBERS = 2**21
+#: Correlations are kept this far from −1 and 1, where arctanh is infinite.
+LEAST_FROM_ONE = 1e-12
 
 
 class ColumnPairs(NamedTuple):
-    """Pairs of columns of y, by number."""
+    """Pairs of columns of y, by their positions, (pairs,) each."""
 
     first: IntArray
     second: IntArray
 
 
 def column_pairs(d_y: int) -> ColumnPairs:
-    """Return the pairs of the first columns of y."""
+    """Return all pairs of the first `MOST_PAIRED_COLUMNS` of d_y columns of y."""
     first, second = np.triu_indices(min(d_y, MOST_PAIRED_COLUMNS), 1)
     return ColumnPairs(first, second)
 
 
 def column_signals(pit: AnyArray, pairs: ColumnPairs) -> AnyArray:
-    """Return shift, spread, and products of shifts of PITs (..., d_y), (..., K).
+    """Return the signals of PITs (..., d_y), (..., K).
 
-    Of one column by itself, all Legendre polynomials.
+    They are the shift of each column, the spread of each column, and the product of the
+    shifts of each pair: K = 2·d_y + pairs. Of one column they are its first four Legendre
+    polynomials: K = 4.
     """
     each = legendre(pit)
     if pit.shape[-1] == 1:
@@ -150,7 +158,7 @@ class SeveralRows(CheckedRows):
 
     def _correlations(self, reader: Reader, rows: IntArray) -> Iterator[Finding]:
         expected = self.expected_products()
-        if expected is None:  # columns may depend on each other, and the law is silent
+        if expected is None:  # columns may depend on each other in any way
             return
         names = [column.name for column in self.y_columns]
         for k, (a, b) in enumerate(zip(*self.pairs, strict=True)):
@@ -159,9 +167,10 @@ class SeveralRows(CheckedRows):
             varies = len(rows) > 3 and first.std() > 0 and second.std() > 0
             r = float(np.corrcoef(first, second)[0, 1]) if varies else 0.0
             # Fisher's arctanh r has the standard error 1/√(n − 3).
-            stretch = reader.stretch(rows, first * second)
-            half = stretch / math.sqrt(max(len(rows) - 3, 1))
-            at = math.atanh(max(min(r, 1 - 1e-12), -1 + 1e-12))
+            reach = reader.reach_by_units(rows, first * second)
+            half = reach / math.sqrt(max(len(rows) - 3, 1))
+            bounded = max(min(r, 1 - LEAST_FROM_ONE), -1 + LEAST_FROM_ONE)
+            at = math.atanh(bounded)
             yield Finding(
                 kind="correlation",
                 column=f"{names[a]} and {names[b]}",
@@ -202,7 +211,11 @@ class SeveralRows(CheckedRows):
 
 @dataclass(frozen=True, eq=False)
 class MarginalRows(SeveralRows):
-    """The same where columns may depend on each other, and the model does not tell how."""
+    """Rows with normal scores of columns of y whose dependence the model does not know.
+
+    Each column has a known law, and the columns together have none: y cannot be drawn, and
+    no correlation is expected.
+    """
 
     def expected_products(self) -> FloatArray | None:
         return None
@@ -222,7 +235,7 @@ class MarginalRows(SeveralRows):
 
 @dataclass(frozen=True, eq=False)
 class SingleMarginalRows(MarginalRows):
-    """The same of one column."""
+    """Rows with normal scores of one column of y, which cannot be drawn from its law."""
 
     label = "continuous"
     #: The model's quantiles of y, (n, levels), NaN in rows that were not asked; or None.
@@ -234,7 +247,11 @@ class SingleMarginalRows(MarginalRows):
 
 @dataclass(frozen=True, eq=False)
 class RankRows(SeveralRows):
-    """The same of draws: y could have been any of them, and columns may depend."""
+    """Rows with ranks of several columns of y among draws from the model.
+
+    Under the model y could have been any of the draws, so that these have the dependence
+    between columns that is expected.
+    """
 
     products: FloatArray  #: E[z_a z_b] under the draws of each row, (n, pairs).
 
@@ -304,8 +321,8 @@ def _expected_rank_products(residuals: RankResiduals, pairs: ColumnPairs) -> Flo
         u = residuals.candidate_ranks(some)
         below = _density_kernel(u - half)
         above = _density_kernel(u + half)
-        # The mean of z between two ranks; within them it is random, in each column for
-        # itself.
+        # The mean of z between two neighbouring ranks, ∫ z dΦ over their distance. Within
+        # them z is drawn at random, independently in each column.
         mean = (below - above) / (2.0 * half * np.sqrt(2.0 * np.pi))
         products[some] = (mean[..., pairs.first] * mean[..., pairs.second]).mean(axis=1)
     return products
@@ -352,7 +369,7 @@ def _(residuals: RankResiduals, bench: Bench) -> Size:
         parts.append(pair_sums(f, xi, None, bench.dependence))
     return Size(
         parts=tuple(parts),
-        of=root_of(3.0**-0.5),  # (1 + 2/σ²)^(−1/2) at σ = 1
+        of=root_of(SHIFT_DISCREPANCY),
         unit=SD,
         like=f"a constant shift of one column by {{}} {SD}",
         note=f"{ON_SCORES}; how columns go together is not in that number",

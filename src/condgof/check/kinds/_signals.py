@@ -1,4 +1,7 @@
-"""Signals: functions of y with mean 0 under the law; a search compares their sums."""
+"""Signals: functions of y with mean 0 under the law; a search compares their sums.
+
+K is the number of signals, r that of some rows, and m that of draws.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import Signal
 
-#: Draws y from the law m times: the signals of some rows, (rows, m, K).
+#: Draws y of r rows from the law m times, (rng, m) → signals (r, m, K).
 Draw = Callable[[np.random.Generator, int], AnyArray]
-#: Makes such a function for rows by their numbers.
+#: Makes a `Draw` for some rows, by their positions (r,).
 Redraw = Callable[[IntArray], Draw]
 
 
 @dataclass(frozen=True, eq=False)
 class CellSignals:
-    """Signals of a discrete y, cell by cell."""
+    """Signals of a discrete y, which falls into one of C cells.
+
+    Cells are classes, counts, or the ranges between quantiles.
+    """
 
     #: Of some rows (r,): probabilities of their cells, (r, C).
     probabilities: Callable[[IntArray], FloatArray]
@@ -27,12 +33,18 @@ class CellSignals:
     at: Callable[[IntArray, IntArray], AnyArray]
 
     def take(self, rows: IntArray) -> CellSignals:
+        """Return the signals of some rows, by their positions."""
         return CellSignals(
             lambda some: self.probabilities(rows[some]),
             lambda some, codes: self.at(rows[some], codes),
         )
 
     def redraw(self, rows: IntArray) -> Draw:
+        """Return a function that draws the cells of r rows, and evaluates signals there.
+
+        The CDF of row i is moved to [i, i + 1], so that one binary search among the ends of
+        all cells of all rows finds the cells of all draws.
+        """
         sums = np.cumsum(self.probabilities(rows), axis=1)
         offsets = np.arange(len(rows))[:, None]
         ends = (sums / sums[:, -1:] + offsets).ravel()
@@ -50,20 +62,25 @@ class CellSignals:
 class Signals:
     """Signals of n rows."""
 
-    about: tuple[Signal, ...]  #: What each is about, (K,).
-    values: FloatArray  #: (n, K).
+    about: tuple[Signal, ...]  #: What each is about, K of them.
+    values: FloatArray  #: The signals ψ of the observed y, (n, K).
     variance: FloatArray | None  #: Under the law, (n, K); None where it is not known.
     redraw: Redraw | None  #: None where y cannot be drawn from the law.
-    first: int = 2  #: How many of the first are searched in pairs of columns of x.
-    #: E[ψ³] of each where it is the same in all rows.
+    #: How many signals, the first ones, are also searched in rectangles of two columns of x
+    #: (all signals are in intervals of one column).
+    first: int = 2
+    #: E[ψ³] of each under the law, K numbers, where it is the same in all rows; else ().
     third: tuple[float, ...] = ()
-    #: How large each can be, of a discrete law.
+    #: The largest |ψ| that each can have under a discrete law, (K,) or one for all.
     bound: FloatArray | float | None = None
     cells: CellSignals | None = None  #: Of a discrete law with known probabilities.
 
     @property
     def skewness(self) -> FloatArray:
-        """Of signals whose law is not known, as they are, (K,); 0 where the null has it."""
+        """The empirical skewness of signals whose law is not known, (K,).
+
+        0 where the law is known: draws from it are as skewed as the signals.
+        """
         if self.variance is not None:
             return np.zeros(len(self.about))
         cubes = (self.values**3).mean(axis=0)
@@ -71,9 +88,11 @@ class Signals:
 
     @cached_property
     def square(self) -> FloatArray:
+        """The mean square of each signal, (K,)."""
         return np.asarray(np.square(self.values).mean(axis=0))
 
     def take(self, rows: IntArray) -> Signals:
+        """Return the signals of some rows, by their positions."""
         redraw = self.redraw
         return replace(
             self,

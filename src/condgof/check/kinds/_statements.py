@@ -1,4 +1,9 @@
-"""Quantiles and intervals: how often each statement held."""
+"""Quantiles and intervals: how often each statement held.
+
+A statement is "y is not above this quantile", or "y is inside this interval". Quantiles, or
+the ends of intervals, cut the line into K cells of known probabilities; the cell that y
+falls into decides which statements held.
+"""
 
 from __future__ import annotations
 
@@ -82,24 +87,25 @@ class StatementRows(CheckedRows):
             yield reader.share_finding(rows, held, statement.level, about)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        """Return whether each statement held, less its probability, (n, statements)."""
         statements = self.some_statements
         shares = self.shares
         level = np.array([statement.level for statement in statements])
         every_cell = np.arange(len(shares))
         holds = [statement.happened(every_cell) for statement in statements]
-        table = np.column_stack(holds) - level
-        single = table.astype(np.float32)
+        by_cell = np.column_stack(holds) - level  # (cells, statements)
+        by_cell_single = by_cell.astype(np.float32)  # draws are in single precision
 
         def probabilities(some: IntArray) -> FloatArray:
             return np.broadcast_to(shares, (len(some), len(shares)))
 
         def at(some: IntArray, codes: IntArray) -> AnyArray:
-            return np.asarray(single[codes])
+            return np.asarray(by_cell_single[codes])
 
         cells = CellSignals(probabilities, at)
         return Signals(
             about=tuple(self.about(statement) for statement in statements),
-            values=table[self.codes],
+            values=by_cell[self.codes],
             variance=np.broadcast_to(level * (1.0 - level), (self.n, len(statements))),
             redraw=cells.redraw,
             first=len(statements),
@@ -143,12 +149,13 @@ def _(residuals: IntervalResiduals) -> type[CheckedRows]:
 
 
 def moved_probability(shares: FloatArray, gains: AnyArray) -> FloatArray:
-    """Return the move of a probability of 1 to cells that gain, (1, K).
+    """Return how probabilities change when a probability of 1 moves to some cells, (1, K).
 
-    Cells of probabilities `shares` (K,) keep their proportions on either side.
+    `gains` (K,) are booleans, true in the cells that it moves to. The cells, of
+    probabilities `shares` (K,), keep their proportions on either side.
     """
-    room = float(shares[~gains].sum())
-    return np.where(gains, shares / (1.0 - room), -shares / room)[None]
+    losing = float(shares[~gains].sum())
+    return np.where(gains, shares / (1.0 - losing), -shares / losing)[None]
 
 
 def _statement_size(
@@ -159,7 +166,10 @@ def _statement_size(
     unit: str,
     like: str,
 ) -> Size:
-    """Return the size of a probability that lies on the wrong side of a statement."""
+    """Return the size of a probability that lies on the wrong side of a statement.
+
+    `moved` (1, K) is how probabilities of cells change by a misfit of size 1.
+    """
     assert residuals.outcomes is not None
     p = normalised(residuals.outcomes.probabilities)
     f = features_of_x(narrowed(bench.kernel, LOCAL_BANDWIDTH), bench)

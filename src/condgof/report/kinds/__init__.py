@@ -1,14 +1,13 @@
-"""What the report draws for each kind of y: one file a kind, registered for its rows."""
+"""What the report draws for each kind of residuals: registered for its class of rows."""
 
 from condgof.report.kinds import (
     _censored,
     _circular,
     _classes,
-    _continuous,
     _counts,
     _moments,
+    _normal_scores,
     _scores,
-    _several,
     _statements,
 )
 from condgof.report.kinds._censored import survival
@@ -19,15 +18,14 @@ from condgof.report.kinds._statements import coverage
 
 __all__ = ["FILES", "angles", "classes", "coverage", "reliability", "rootogram", "survival"]
 
-#: One file for each kind of y; to import it is to register what it draws.
+#: One file for each kind of residuals; to import a file is to register what it draws.
 FILES = (
     _censored,
     _circular,
     _classes,
-    _continuous,
     _counts,
     _moments,
+    _normal_scores,
     _scores,
-    _several,
     _statements,
 )

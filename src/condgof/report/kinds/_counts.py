@@ -38,14 +38,15 @@ from condgof.report._residuals import (
 )
 from condgof.result import number
 
-#: Names of counts on the axis of a rootogram: more are thinned.
+#: Most names of counts on the axis of a rootogram: of more every second, third, … is there.
 MOST_NAMES = 13
-#: Half the width of a bar, and of the range of chance behind it.
+#: Half the width of a bar, in distances of neighbouring bars.
 HALF_BAR = 0.42
+#: Half the width of the range of chance at the end of a bar.
 HALF_CHANCE = 0.5
-#: Ticks of the axis of rows are at 1, 4, 10, 40, … up to 4·10⁸, as far as they fit: those
-#: of less than this share of the height would stand too close to 0.
+#: Ticks of the axis of rows are at 1 and 4 times these powers of ten.
 TICK_POWERS = range(9)
+#: The lowest tick above 0, as a share of the height: lower ones are too close to 0.
 LEAST_TICK = 0.12
 
 
@@ -116,12 +117,11 @@ def _rootogram_title(name: str, names: list[str], curve: Rootogram) -> str:
 
 def _square_root_scale(ends: c.Ends) -> c.Scale:
     """Return the axis of rows, whose square roots are drawn."""
-    ticks = [
-        first * 10.0**power
-        for power in TICK_POWERS
-        for first in (1, 4)
-        if LEAST_TICK < (first * 10.0**power) ** 0.5 / ends[1] <= 1
-    ]
+    ticks: list[float] = []
+    for power in TICK_POWERS:
+        for rows in (1 * 10.0**power, 4 * 10.0**power):
+            if LEAST_TICK < rows**0.5 / ends[1] <= 1:
+                ticks.append(rows)
     return c.Scale(
         name="rows (square roots)",
         ends=ends,

@@ -34,16 +34,16 @@ from condgof.result import number
 
 
 class StatementWords(NamedTuple):
-    """How pictures speak of statements."""
+    """How pictures name statements, and what they say of the rows in which one holds."""
 
-    what: str  #: What a statement is,
-    verb: str  #: what it does with rows,
-    name: str  #: how it is called; {} is the label of its findings,
-    head: str  #: and how a column of a table.
-    holds: str  #: Where the rows are in which it held,
-    share: str  #: and what their share is called.
-    low_way: str  #: What the model is where the data are less,
-    high_way: str  #: and where they are more.
+    what: str  #: What a statement is: "quantile".
+    verb: str  #: What a statement does with the rows in which it holds: "holds".
+    name: str  #: The name of one statement; {} is the label of its findings.
+    head: str  #: The name of its column in a table; {} is the label of its findings.
+    holds: str  #: Where the rows are in which it holds: "inside it".
+    share: str  #: What the share of these rows is called.
+    low_way: str  #: What the model is where that share is less than stated.
+    high_way: str  #: What the model is where that share is more than stated.
 
 
 QUANTILES = StatementWords(
