@@ -147,7 +147,7 @@ def test_an_event_that_the_model_holds_to_be_impossible_is_named():
 
 def test_the_estimate_of_the_picture_is_that_of_kaplan_and_meier(old):
     lifelines = pytest.importorskip("lifelines")
-    from condgof.check import kaplan_meier
+    from condgof.check.curves import kaplan_meier
 
     frame = old.frame()
     estimate = kaplan_meier(old.checked, np.arange(N))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import circmean
 
 import condgof as cg
-from condgof.check import curves_of
+from condgof.check.curves import curves_of
 from condgof.check.kinds import CircularRows, CircularScoreRows, unit_of
 from condgof.errors import UnsupportedModelError
 from read_page import Page

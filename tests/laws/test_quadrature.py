@@ -10,7 +10,8 @@ from scipy import special, stats
 
 import condgof as cg
 from condgof.errors import NumericalError
-from condgof.laws import TINY, Integrated, integrate, tail_scores
+from condgof.laws import TINY, tail_scores
+from condgof.laws.quadrature import Integrated, integrate
 from laws.conformance import check_law
 
 LINE = (-np.inf, np.inf)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from condgof.check import curves_of, kaplan_meier, survival_curve
+from condgof.check.curves import curves_of, kaplan_meier, survival_curve
 from condgof.report import kinds
 from report.samples import checks
 

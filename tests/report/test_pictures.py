@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 import condgof as cg
-from condgof.check import Axis, Condition, Finding, quantile_interval
+from condgof.check import Axis, Condition, Finding
+from condgof.check.curves import quantile_interval
 from condgof.check.kinds import CheckedRows, ContinuousRows
 from condgof.errors import InputError
 from condgof.report import (

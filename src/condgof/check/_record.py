@@ -419,7 +419,7 @@ class Check(Shown, Record):
         By name: ``"pit"``, ``"reliability"``, ``"classes"``, ``"rootogram"``,
         ``"coverage"`` or ``"survival"``, whichever the kind of y has.
         """
-        from condgof.check._curves import curves_of
+        from condgof.check.curves import curves_of
 
         return curves_of(self)
 

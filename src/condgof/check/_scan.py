@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import csc_matrix, csr_matrix, vstack
 from scipy.special import log_ndtr, ndtri, stdtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
@@ -137,6 +136,8 @@ class Part:
         least: int,
     ) -> Part | None:
         """Return all rectangles of pairs of columns; a second column of −1 is none."""
+        from scipy.sparse import csc_matrix, csr_matrix, vstack  # takes long to import
+
         none = Cut(
             0 * cuts[0].codes, 1, np.zeros((1, 2), dtype=np.int64), np.zeros(1), np.zeros(1)
         )
@@ -506,6 +507,8 @@ def _by_signs(
     space: Space, signals: Signals, known: Variances, rows: Dependence, seed: Seed
 ) -> Null:
     """Give random signs to units: rows, random sets of rows, or dependent rows."""
+    from scipy.sparse import csr_matrix  # takes long to import
+
     n, values, skewness = space.n, signals.values, signals.skewness
     units, how = units_of(rows, n), "signs of groups or blocks of rows"
     if units is None:
@@ -657,6 +660,8 @@ class CertainRows:
         part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int
     ) -> FloatArray:
         """Return what exceptions add to these sums in each draw, (cells, m, K)."""
+        from scipy.sparse import csr_matrix  # takes long to import
+
         count, k = part.signals, np.arange(part.signals)
         at = np.arange(len(rows)).repeat(count), (draw[:, None] * count + k).ravel()
         added = csr_matrix((less[:, :count].ravel(), at), (len(rows), m * count))

@@ -121,7 +121,6 @@ from condgof.laws._law import (
 )
 from condgof.laws._library import named_method
 from condgof.laws._line import Line, with_support
-from condgof.laws._quadrature import Integrated, integrate
 from condgof.laws._ratio import RatioOutcomes, from_ratio
 from condgof.laws._repaired import (
     Repaired,
@@ -168,7 +167,6 @@ __all__ = [
     "Histograms",
     "HurdleNegativeBinomial",
     "HurdlePoisson",
-    "Integrated",
     "Intervals",
     "InverseGaussian",
     "Joined",
@@ -244,7 +242,6 @@ __all__ = [
     "from_torch",
     "has_count_cdf",
     "hazard",
-    "integrate",
     "integrate_crps",
     "is_circular",
     "is_known_by_values",

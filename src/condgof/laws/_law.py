@@ -221,13 +221,13 @@ class Law:
         """Return the law prepared for the observations y, (n,) or (n, d_y).
 
         A law of a single y that has a density and no CDF then offers normal scores as well,
-        if the density can be integrated in every row (`condgof.laws._quadrature`). Any
+        if the density can be integrated in every row (`condgof.laws.quadrature`). Any
         other law is returned as it is.
         """
         has_normal_scores = self.can("normal_scores") or self.can("cdf")
         if self.discrete or has_normal_scores or not self.can("log_prob"):
             return self
-        from condgof.laws._quadrature import Integrated
+        from condgof.laws.quadrature import Integrated
 
         y = np.asarray(y)
         is_single = y.shape[1:] in ((), (1,))

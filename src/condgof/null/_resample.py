@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Engine, single_threaded_blas
@@ -247,6 +246,8 @@ class RecombinedResample:
     def draw(
         self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
     ) -> NullDraws:
+        from scipy.sparse import csr_array  # takes long to import
+
         strata = min(STRATA, max(LEAST_STRATA, -(-rows.total // PIECE_ROWS)))
         length = -(-rows.total // strata)
         certain = NEARLY_CERTAIN * min(1.0, NEARLY_CERTAIN_ROWS / rows.total)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.check import FEW_ROWS, Axis, Check, MapCells, Slice, map_cells
+from condgof.check import Axis, Check, Slice
+from condgof.check.curves import FEW_ROWS, MapCells, map_cells
 from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, bins_of, names_column, part_rows
 from condgof.report._chart import Chart, Ends

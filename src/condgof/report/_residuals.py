@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import FloatArray, IntArray
-from condgof.check import (
+from condgof.check import Slice
+from condgof.check.curves import (
     ResidualProfile,
-    Slice,
     moment_profile,
     ordered_residuals,
     pit_histogram,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgof.check import ShareProfile
+from condgof.check.curves import ShareProfile
 from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, side_colours
 from condgof.report._dispatch import ProfileDrawing

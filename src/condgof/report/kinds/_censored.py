@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.check import Check, Slice, event_profile, survival_curve, thinned_steps
+from condgof.check import Check, Slice
+from condgof.check.curves import event_profile, survival_curve, thinned_steps
 from condgof.check.kinds import CensoredRows
 from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, part_rows, side_colours

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.check import (
+from condgof.check import Check, Slice
+from condgof.check.curves import (
     MOST_CLASSES,
-    Check,
     Confidence,
-    Slice,
     class_shares,
     confidence_of,
     reliability_curve,

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.check import Check, Rootogram, Slice, rootogram_of
+from condgof.check import Check, Slice
+from condgof.check.curves import Rootogram, rootogram_of
 from condgof.check.kinds import CountRows
 from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins

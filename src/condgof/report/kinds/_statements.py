@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.check import Check, Slice, coverage_curve, share_profile
+from condgof.check import Check, Slice
+from condgof.check.curves import coverage_curve, share_profile
 from condgof.check.kinds import IntervalRows, QuantileRows, StatementRows
 from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, part_rows, sides

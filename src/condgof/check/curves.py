@@ -163,10 +163,12 @@ class PitHistogram(Record):
 
     @property
     def above(self) -> AnyArray:
+        """Which bars are higher than chance allows, (bins,)."""
         return self.heights > self.high
 
     @property
     def below(self) -> AnyArray:
+        """Which bars are lower than chance allows, (bins,)."""
         return self.heights < self.low
 
 
@@ -433,6 +435,7 @@ class SurvivalCurve(Record):
 
     @property
     def outside(self) -> AnyArray:
+        """At which steps the data leave the band, (steps,)."""
         return (self.survival < self.low) | (self.survival > self.high)
 
     def thinned(self, most: int) -> SurvivalCurve:
@@ -508,6 +511,7 @@ class ResidualProfile(Profile):
 
     @property
     def centre(self) -> FloatArray:
+        """The middle of the three estimates of each bin, (bins,)."""
         return self.estimate[:, 1]
 
 
@@ -729,10 +733,12 @@ class MapCells(Record):
 
     @property
     def are_few(self) -> AnyArray:
+        """Which cells have too few rows to say much, (C,)."""
         return self.rows < FEW_ROWS
 
     @property
     def furthest(self) -> int:
+        """The number of the cell with the largest distance."""
         return int(np.argmax(self.distance))
 
     @property
