@@ -39,7 +39,7 @@ def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
         warnings.simplefilter("ignore", cg.errors.DependenceWarning)
         law, rows = prepare(model, x, y, units, how, rng)
         how = how.for_rows(rows, x)
-        design = make_design(rows.subsample, rng)
+        design = make_design(rows.subsample)
         return Bench.of(law, rows, design, how.row_dependence, rng).size
 
 

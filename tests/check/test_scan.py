@@ -49,7 +49,7 @@ def space_of(frame, first=2, total=4):
     about = (Signal("shift", "y"),) * total
     shape = len(frame), total
     signals = Signals(about, np.zeros(shape), np.ones(shape), None, first)
-    return Space.of(axes, signals, Seed.of(0))
+    return Space.of(axes, signals, sample.content_keys)
 
 
 def signals_of(z):

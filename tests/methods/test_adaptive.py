@@ -13,7 +13,7 @@ import condgof as cg
 import oracle
 from condgof.errors import CondgofError, InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import law_of
-from condgof.methods import Options, families_of, run_adaptive
+from condgof.methods import Options, families_of, make_design, run_adaptive
 from condgof.sample import Sample, Seed
 from condgof.stein import RowsInMemory, Units
 from own_laws import OfX, model_of
@@ -349,6 +349,25 @@ class TestOutliers:
         assert result.details["families"]["x"] <= 0.002
 
 
+def mixed_columns(n):
+    """Return a table of numbers, few numbers and text, many rows of it equal, with y."""
+    rng = np.random.default_rng(0)
+    distinct = pd.DataFrame(
+        {
+            "k": rng.integers(0, 4, n),
+            "c": rng.choice(list("uvw"), n),
+            "a": rng.normal(size=n).round(1),
+        }
+    )
+    x = distinct.iloc[rng.integers(0, max(n // 2, 50), n)].reset_index(drop=True)
+    mean = x["a"].to_numpy()
+    return x, mean + rng.normal(size=n), mean
+
+
+def scale_statistics(result):
+    return np.array([row["statistic"] for row in result.details["scales"]])
+
+
 class TestInvariance:
     @settings(max_examples=12)
     @given(st.integers(0, 2**32), st.integers(1, 2), st.sampled_from(["auto", "none"]))
@@ -359,9 +378,35 @@ class TestInvariance:
         options = {"standardize": standardize, "n_boot": 5, "rng": 0, "engine": 1}
         plain = cg.adaptive((mean, std), x, y, **options)
         mixed = cg.adaptive((mean[order], std[order]), x[order], y[order], **options)
-        a, b = ([row["statistic"] for row in r.details["scales"]] for r in (plain, mixed))
-        # All rows are landmarks here, up to single precision and small directions.
-        np.testing.assert_allclose(b, a, rtol=0.02, atol=0.02 * np.abs(a).max())
+        a, b = scale_statistics(plain), scale_statistics(mixed)
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * np.abs(a).max())
+
+    @pytest.mark.parametrize("n", [60, 1500, 5000])
+    @pytest.mark.parametrize("standardize", ["auto", "none"])
+    def test_seeds_and_the_order_of_the_rows_choose_nothing(self, n, standardize):
+        """Bandwidths, landmarks and locations come from x (and y): only draws differ."""
+        x, y, mean = mixed_columns(n)
+        options = {"standardize": standardize, "n_boot": 5, "engine": 1}
+        first = cg.adaptive((mean, np.ones(n)), x, y, rng=0, **options)
+        seeded = cg.adaptive((mean, np.ones(n)), x, y, rng=1, **options)
+        order = np.random.default_rng(2).permutation(n)
+        mixed = cg.adaptive(
+            (mean[order], np.ones(n)), x.iloc[order], y[order], rng=0, **options
+        )
+        a = scale_statistics(first)
+        np.testing.assert_array_equal(scale_statistics(seeded), a)
+        np.testing.assert_allclose(
+            scale_statistics(mixed), a, rtol=1e-3, atol=1e-4 * np.abs(a).max()
+        )
+        bandwidths = {row["bandwidth_x"] for row in first.details["scales"]}
+        assert {row["bandwidth_x"] for row in mixed.details["scales"]} == bandwidths
+
+    def test_equal_rows_are_one_location(self):
+        rng = np.random.default_rng(0)
+        x = rng.integers(0, 3, (200, 2)).astype(float)
+        rows = prepared((x[:, 0], np.ones(200)), x, x[:, 0] + rng.normal(size=200))
+        locations = make_design(rows).locations[:, :2]
+        assert len(np.unique(locations, axis=0)) == len(locations) <= 9
 
     @settings(max_examples=12)
     @given(

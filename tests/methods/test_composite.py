@@ -116,7 +116,7 @@ def test_adaptive_is_the_same_combination_of_all_replicates(curve):
         sample = Sample.from_data(x, y)
         law = law_of(cg.as_model(model), sample)
         rows = RowsInMemory.from_law(law, sample, Units("ranks", "auto"))
-        plan = make_design(rows, Seed.of(3)).plan
+        plan = make_design(rows).plan
         return Resample().draw(plan, rows, 1, Seed.of(3), engine).statistics
 
     expected = np.vstack(

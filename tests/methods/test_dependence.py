@@ -305,9 +305,10 @@ def test_streams_give_what_arrays_give(declared, tmp_path):
             one.null,
             one.details.get("groups"),
         )
-        assert array.pvalue == one.pvalue
-        assert array.statistic == pytest.approx(one.statistic, rel=1e-6)
-        assert "parcels" in one.details
+        assert array.details["parcels"] == one.details["parcels"]
+        if test is cg.kcsd:  # the rows of an adaptive design are chosen by x in memory
+            assert array.pvalue == one.pvalue
+            assert array.statistic == pytest.approx(one.statistic, rel=1e-6)
 
 
 # Splits.

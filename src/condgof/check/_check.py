@@ -36,7 +36,7 @@ from condgof.check.kinds import CheckedRows
 from condgof.engine import single_threaded_blas, stages
 from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.result import GofResult, check_alpha
-from condgof.sample import RngLike, Seed
+from condgof.sample import CONTENT_SEED, RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY, Units
 
 #: At most this many slices are named: the report is to be read, and each further slice is
@@ -177,7 +177,7 @@ def check(
         parcels = units_of(depend, checked.n)
         signals = checked.signals(law, checked_sample, seed)
         begin("slices")
-        space = Space.of(checked.axes, signals, seed)
+        space = Space.of(checked.axes, signals, checked_sample.sample.content_keys)
         scan = None
         if space is not None:
             scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
@@ -186,7 +186,7 @@ def check(
             rows, options, seed, subgroups=None if scan is None else scan.statistic
         )
         begin("size")
-        bench = Bench.of(law, checked_sample, verdict.design, depend, seed, rows.n)
+        bench = Bench.of(law, checked_sample, verdict.design, depend, CONTENT_SEED, rows.n)
         effect = bench.size.effect(verdict.result.pvalue <= alpha)
         begin("power")
         power = power_of(bench, alpha)

@@ -792,7 +792,8 @@ def _find_slices(
         return ()
     d = scored.differences(overall.key)
     signals = _signals_of_differences(d)
-    space = Space.of(axes_of(sample.x_columns, sample.x), signals, seed)
+    axes = axes_of(sample.x_columns, sample.x)
+    space = Space.of(axes, signals, sample.content_keys)
     if space is None or not (d != d[0]).any():
         return ()
     with single_threaded_blas():

@@ -79,8 +79,18 @@ from condgof.residuals import (
     top_surprises,
 )
 from condgof.result import GofResult, check_alpha
-from condgof.sample import RngLike, Sample, Seed, Use, fresh, hold, refill, take_rows
-from condgof.stein import PIECE_ROWS, LawAndRows, Plan, RowsInMemory, Units
+from condgof.sample import (
+    CONTENT_SEED,
+    RngLike,
+    Sample,
+    Seed,
+    Use,
+    fresh,
+    hold,
+    refill,
+    take_rows,
+)
+from condgof.stein import PIECE_ROWS, LawAndRows, Plan, RowsInMemory, Units, design_rows
 
 #: Called with (replicates that are done, replicates).
 Progress: TypeAlias = Callable[[int, int], None]
@@ -744,10 +754,11 @@ class AdaptiveStatistics(RefitStatistic):
         sample = first.sample
         seed = first.seed
         units = Units(options["scale_x"], options["standardize"])
-        rows = RowsInMemory.from_law(law_of(first.model, sample), sample, units, seed)
-        other = sample.with_y(draw_response(first.law, sample, seed, 0))
-        other_rows = RowsInMemory.from_law(law_of(first.model, other), other, units, seed)
-        design = make_design(other_rows.subsample, seed)
+        some = design_rows(sample)
+        rows = RowsInMemory.from_law(law_of(first.model, sample), sample, units, some)
+        other = sample.with_y(draw_response(first.law, sample, CONTENT_SEED, 0))
+        other_rows = RowsInMemory.from_law(law_of(first.model, other), other, units, some)
+        design = make_design(other_rows.subsample)
         features = FeaturesOfX(design.plan, rows.x)
         return cls(
             first=rows,
@@ -763,7 +774,7 @@ class AdaptiveStatistics(RefitStatistic):
         # x is that of the first sample in its units, which need not be found again.
         sample = replace(self.first.sample, x=self.first.x).with_y(y)
         law = law_of(model, sample)
-        rows = RowsInMemory.from_law(law, sample, self.units, self.seed)
+        rows = RowsInMemory.from_law(law, sample, self.units)
         first = self.first.residuals
         same_kind = type(rows.residuals) is type(first)
         if not same_kind or rows.residuals.row_width != first.row_width:
@@ -888,7 +899,7 @@ class CheckStatistics(AdaptiveStatistics):
             law=first.law,
             # Replicates are the null of the search: nothing is resampled by it.
             signals=replace(signals, redraw=None),
-            space=Space.of(checked.axes, signals, first.seed),
+            space=Space.of(checked.axes, signals, rows.sample.content_keys),
             overall=Reader(checked, REACH).findings(),
         )
 
@@ -941,7 +952,7 @@ class CheckStatistics(AdaptiveStatistics):
         """Return the report of a check."""
         refits = self._unpack(draws)
         details = result.details
-        bench = Bench.of(self.law, self.first, self.design, Dependence(), self.seed)
+        bench = Bench.of(self.law, self.first, self.design, Dependence(), CONTENT_SEED)
         report = assemble_report(
             result=result,
             alpha=alpha,

@@ -13,7 +13,7 @@ from condgof.check._sampled import some_rows
 from condgof.check.kinds import CheckedRows, RowTable, checked_rows
 from condgof.engine import Engine
 from condgof.laws import Law, ModelLike
-from condgof.sample import Seed
+from condgof.sample import CONTENT_SEED, Seed
 from condgof.stein import PreparedRows, RowsInMemory
 
 #: Rows of a stream, drawn at random, from which all but the verdict is computed: they are
@@ -50,7 +50,7 @@ def select_rows(
         kept = rows.sample.kept
         numbers = np.arange(rows.n) if kept is None else kept
     else:
-        numbers = some_rows(prepared.n, STREAMED_ROWS, seed, STREAMED_ROWS_STREAM)
+        numbers = some_rows(prepared.n, STREAMED_ROWS, CONTENT_SEED, STREAMED_ROWS_STREAM)
         law, rows = prepared.take(numbers, engine)
     checked = compare_rows(law, rows, numbers=numbers, whole=prepared.n)
     return SelectedRows(checked=checked.with_bands(law, seed), law=law, rows=rows)

@@ -26,7 +26,6 @@ from condgof.check._axes import Axis, Cut, digits, moment, moments
 from condgof.check._findings import Reader, led, severity
 from condgof.check._frame import numbered_frame
 from condgof.check._record import Condition, Finding, Slice
-from condgof.check._sampled import some_rows
 from condgof.check._size import units_of
 from condgof.check._text import listed
 from condgof.check._words import direction_of
@@ -36,7 +35,7 @@ from condgof.errors import InputError, InputTypeError
 from condgof.methods import SubgroupStatistic
 from condgof.null import Dependence, pvalue, settle_ties
 from condgof.residuals import draw_exceptions, hazards, other_cells
-from condgof.sample import Seed, Use, read_groups
+from condgof.sample import KeyArray, Seed, Use, read_groups, rows_by_content
 from condgof.stein import PIECE_ROWS
 
 #: Quantile bins of a column by itself.
@@ -188,15 +187,21 @@ class Space:
     parts: tuple[Part, ...]
     #: The rows that are searched, among the n that are looked at.
     searched: IntArray
+    #: What these rows are chosen by where some are enough, (searched,).
+    keys: KeyArray
     n: int
 
     @classmethod
-    def of(cls, axes: tuple[Axis, ...], signals: Signals, seed: Seed) -> Space | None:
-        """Return all slices of rows with signals; None without columns, or for few rows."""
+    def of(cls, axes: tuple[Axis, ...], signals: Signals, keys: KeyArray) -> Space | None:
+        """Return all slices of rows with signals; None without columns, or for few rows.
+
+        `keys` (n,) are those of x (`Sample.content_keys`): of many rows, which are searched
+        is decided by x alone.
+        """
         n, total = signals.values.shape
         if n < LEAST_ROWS or not axes:
             return None
-        searched = some_rows(n, SEARCHED, seed, SEARCH_ROWS)
+        searched = rows_by_content(keys, SEARCHED, SEARCH_ROWS)
         fine, coarse = (
             tuple(axis.cut(bins) for axis in axes) for bins in (BINS, BINS_PAIR)
         )
@@ -208,7 +213,13 @@ class Space:
             Part.of(pairs, coarse, searched, min(signals.first, total), least),
         )
         return cls(
-            axes, fine, coarse, tuple(p for p in parts if p is not None), searched, n
+            axes=axes,
+            fine=fine,
+            coarse=coarse,
+            parts=tuple(p for p in parts if p is not None),
+            searched=searched,
+            keys=keys[searched],
+            n=n,
         )
 
     @property
@@ -247,7 +258,7 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> 
     if len(usable) <= PAIRED:
         return usable
     predicted = (axes[a].values for a in usable if axes[a].predicted)
-    told = [np.argsort(np.argsort(values, kind="stable"))[searched] for values in predicted]
+    told = [_mean_ranks(values)[searched] for values in predicted]
 
     def telling(a: int) -> float:
         if axes[a].predicted:
@@ -260,6 +271,14 @@ def _paired(axes: tuple[Axis, ...], cuts: Sequence[Cut], searched: IntArray) -> 
         return float(max(shares, default=0.0))
 
     return sorted(sorted(usable, key=lambda a: -telling(a))[:PAIRED])
+
+
+def _mean_ranks(values: FloatArray) -> FloatArray:
+    """Return the rank of each value (n,); equal values have the mean of their ranks."""
+    ordered = np.sort(values)
+    first = np.searchsorted(ordered, values, side="left")
+    last = np.searchsorted(ordered, values, side="right")
+    return np.asarray((first + last - 1) / 2.0)
 
 
 class Found(NamedTuple):
@@ -559,7 +578,7 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
     n, known = len(signals.values), signals.variance.astype(np.float32)
     rare = CertainRows.of(signals) if signals.cells is not None and n > REDRAWN else None
     others = np.arange(n) if rare is None else rare.others
-    rows = others[some_rows(len(others), REDRAWN, seed, NULL_ROWS)]
+    rows = others[rows_by_content(space.keys[others], REDRAWN, NULL_ROWS)]
     redraw, members, scales = signals.redraw(rows), list[Any](), []
     for part, variance in zip(space.parts, variances, strict=True):
         members.append(part.members[:, rows])

@@ -25,7 +25,7 @@ from condgof.methods._options import (
 from condgof.methods._scores import prediction_name
 from condgof.null import Combination, Dependence, Null, NullDraws
 from condgof.result import GofResult
-from condgof.sample import Sample, Seed, Use, XUnits, names_of
+from condgof.sample import CONTENT_SEED, Sample, Seed, Use, XUnits, names_of
 from condgof.stein import (
     FeatureMap,
     Features,
@@ -222,7 +222,7 @@ def run_adaptive(
     subgroups: SubgroupStatistic | None = None,
 ) -> AdaptiveRun:
     """Run the adaptive test on rows that are ready, perhaps with one more family."""
-    design = make_design(rows.subsample, seed, options.precision)
+    design = make_design(rows.subsample, options.precision)
 
     # Work is spread over the engine's threads; BLAS's own would wait for each other.
     with single_threaded_blas():
@@ -415,8 +415,14 @@ class Design:
     residual: float
 
 
-def make_design(rows: RowsInMemory, seed: Seed, precision: float | None = None) -> Design:
-    """Choose everything by x alone; where only scores are known, landmarks in y by y."""
+def make_design(rows: RowsInMemory, precision: float | None = None) -> Design:
+    """Choose everything by x alone; where only scores are known, landmarks in y by y.
+
+    No seed of a user's, and no order of the rows, has a part in it: rows are put into an
+    order that their values decide, and choices among them are made with a fixed seed.
+    """
+    rows = rows.in_content_order()
+    seed = CONTENT_SEED
     kernel_x = resolve_x(Gaussian("median"), rows.x, rows.sample.x_columns, seed)
     # One BLAS thread: the last bits decide which landmarks are drawn, and must not depend
     # on the number of cores.
@@ -446,9 +452,13 @@ def make_design(rows: RowsInMemory, seed: Seed, precision: float | None = None) 
 def _choose_locations(
     rows: RowsInMemory, kernel_x: CovariateKernel, count: int, seed: Seed
 ) -> FloatArray:
-    """Choose rows of x as single locations, by x alone: those that have other rows near."""
+    """Choose rows of x as single locations, by x alone: those that have other rows near.
+
+    Rows that are equal in x are one location, (L, d).
+    """
     chosen = seed.stream(Use.LOCATIONS).choice(rows.n, min(count, rows.n), replace=False)
-    points = rows.x[chosen]
+    different = {rows.x[row, : rows.d_x].tobytes(): row for row in chosen}
+    points = rows.x[list(different.values())]
     near = narrowed(kernel_x, LOCAL_BANDWIDTH)(rows.x, points)
     effective_rows = np.square(near.sum(axis=0)) / np.square(near).sum(axis=0)
     return np.asarray(points[effective_rows >= min(LEAST_NEAR, rows.n / 2)])

@@ -29,7 +29,7 @@ from condgof.methods._plan import plan_kernels
 from condgof.null import Dependence, pvalue, refuse_resampling, settle_ties
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Source
-from condgof.stein import PreparedRows, RowsInMemory, Units, sweep
+from condgof.stein import PreparedRows, RowsInMemory, Units, subsample_numbers, sweep
 
 #: A draw that differs from the statistic by at most this share of the statistic is a tie:
 #: it is what products of matrices lose (`condgof.kernels._kernel.PRODUCT_LIMIT`).
@@ -210,9 +210,9 @@ def ksd(
     else:
         sample = Sample.unconditional(y, missing=options.missing)
         is_lowrank = options.chosen_solver(sample.n) == "lowrank"
-        rows = RowsInMemory.from_law(
-            law_of(as_model(model), sample), sample, Units(), seed if is_lowrank else None
-        )
+        subsample = subsample_numbers(sample.n, seed) if is_lowrank else None
+        law = law_of(as_model(model), sample)
+        rows = RowsInMemory.from_law(law, sample, Units(), subsample)
     options = options.for_rows(rows, y)
     kernel = rows.subsample.residuals.ready_kernel(kernel_y, seed)
     result = solve("ksd", rows, CovariateKernel(()), kernel, options, seed)

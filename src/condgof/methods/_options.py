@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 
+from condgof._typing import IntArray
 from condgof.engine import as_engine
 from condgof.errors import (
     InputError,
@@ -28,7 +29,16 @@ from condgof.null import (
     choose_nulls,
     dependence_of,
 )
-from condgof.sample import ArraySource, RngLike, Seed, Source, is_lazy, names_of
+from condgof.sample import (
+    CONTENT_SEED,
+    ArraySource,
+    RngLike,
+    Sample,
+    Seed,
+    Source,
+    is_lazy,
+    names_of,
+)
 from condgof.stein import (
     DEFAULT_MEMORY,
     LEAST_MEMORY,
@@ -38,9 +48,11 @@ from condgof.stein import (
     PreparedRows,
     RowsInMemory,
     Units,
+    design_rows,
     read_sample,
     row_numbers_in_errors,
     rows_of_source,
+    subsample_numbers,
 )
 
 #: solver="auto" is exact up to this many multiplications, n²·n_boot: half a second on two
@@ -210,10 +222,14 @@ def prepare(
 ) -> Prepared:
     """Check a sample and compare it with its law, in memory or as a stream.
 
-    Units of x and landmarks come from a subsample, which the seed draws, wherever the rows
-    are not summed pair by pair: with the low-rank solver, and where predictions are among
-    the columns of x. So a stream and the same rows in memory give the same result. The
-    exact solver takes the units from all rows.
+    Units of x and landmarks come from a subsample wherever the rows are not summed pair by
+    pair: with the low-rank solver, and in the adaptive test, where predictions are among
+    the columns of x. The exact solver takes the units from all rows.
+
+    The seed draws the subsample of the paper's tests, by the numbers of the rows, so that a
+    stream and the same rows in memory give the same result. That of the adaptive test
+    depends on no seed: in memory x itself decides (`design_rows`); of a stream, which is
+    not read once more for that, the numbers of the rows do.
     """
     are_arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
     if not are_arrays and comes_from_source(x, y):
@@ -224,7 +240,7 @@ def prepare(
             as_model(streamed),
             opened.source,
             units,
-            seed,
+            CONTENT_SEED if units.predictions else seed,
             options.engine,
             all_rows=is_exact and not units.predictions,
         )
@@ -232,9 +248,18 @@ def prepare(
     is_lowrank = options.chosen_solver(sample.n) == "lowrank"
     with row_numbers_in_errors(sample.kept if sample.left_out else None):
         rows = RowsInMemory.from_law(
-            law, sample, units, seed if units.predictions or is_lowrank else None
+            law, sample, units, _subsample(sample, units, seed, is_lowrank=is_lowrank)
         )
     return Prepared(law_or_model=law, rows=rows)
+
+
+def _subsample(
+    sample: Sample, units: Units, seed: Seed, *, is_lowrank: bool
+) -> IntArray | None:
+    """Return the rows that units and landmarks come from, (b,); None where all do."""
+    if units.predictions:
+        return design_rows(sample)
+    return subsample_numbers(sample.n, seed) if is_lowrank else None
 
 
 def comes_from_source(x: Any, y: Any) -> bool:

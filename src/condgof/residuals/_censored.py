@@ -36,7 +36,7 @@ from condgof.residuals._residuals import (
     TestFunctions,
 )
 from condgof.residuals._stein import BANDWIDTHS, check_coordinates, line_of
-from condgof.sample import Sample, Seed, Use
+from condgof.sample import CONTENT_SEED, Sample, Seed, Use, content_order
 
 #: Up to this many rows, times of censoring can be estimated from rows near in x.
 MOST_ROWS = 4096
@@ -204,8 +204,11 @@ class CensoredResiduals(Residuals):
         Λ(y) − Λ(entry), the number of events expected while a row was observed; infinite
         where nothing says that a row would have been censored.
         """
+        # The bandwidth is the same whatever the seed and the order of the rows are.
+        d_x = len(neighbours.columns)
+        in_order = neighbours.x[content_order(neighbours.x[:, :d_x])]
         near = kernels.resolve_x(
-            Gaussian("median"), neighbours.x, neighbours.columns, neighbours.seed
+            Gaussian("median"), in_order, neighbours.columns, CONTENT_SEED
         )
         rng = neighbours.seed.stream(Use.MODEL_SAMPLE, CENSORING_STREAM)
         return draw_censoring_times(

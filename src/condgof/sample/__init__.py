@@ -4,6 +4,13 @@ from condgof.sample._arrays import as_days
 from condgof.sample._arrow import arrow
 from condgof.sample._column import Column, Kind, RankScores, XUnits, encode_levels
 from condgof.sample._containers import fresh, hold, refill, take_rows
+from condgof.sample._content import (
+    CONTENT_SEED,
+    KeyArray,
+    content_keys,
+    content_order,
+    rows_by_content,
+)
 from condgof.sample._frames import CodedColumn, Frame, FrameOrigin, is_frame, is_series
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
@@ -31,6 +38,7 @@ from condgof.sample._values import (
 
 __all__ = [
     "ANY",
+    "CONTENT_SEED",
     "DROP_ADVICE",
     "LABELS",
     "MIN_ROWS",
@@ -42,6 +50,7 @@ __all__ = [
     "Column",
     "Frame",
     "FrameOrigin",
+    "KeyArray",
     "Kind",
     "RankScores",
     "RngLike",
@@ -56,6 +65,8 @@ __all__ = [
     "as_days",
     "as_numbers",
     "check_rows",
+    "content_keys",
+    "content_order",
     "encode_levels",
     "fresh",
     "hint",
@@ -72,6 +83,7 @@ __all__ = [
     "read_table",
     "read_y",
     "refill",
+    "rows_by_content",
     "scan",
     "take_rows",
 ]

@@ -40,6 +40,7 @@ class Use(IntEnum):
     REPLICATE = 20
     RANKS = 21
     ROWS = 22
+    CONTENT = 23
 
 
 @dataclass(frozen=True)

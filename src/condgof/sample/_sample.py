@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from condgof.errors import (
 from condgof.sample._arrays import as_array, missing_in_array
 from condgof.sample._column import Column, Kind, XUnits, encode_levels
 from condgof.sample._containers import take_rows
+from condgof.sample._content import KeyArray, content_keys
 from condgof.sample._frames import (
     FrameOrigin,
     column_names,
@@ -78,6 +80,12 @@ class Sample:
     remarks: tuple[str, ...] = ()
     #: Whose frame x (or y, if x is none) came in, and the labels of all rows there.
     origin: FrameOrigin = field(default_factory=FrameOrigin)
+
+    @cached_property
+    def content_keys(self) -> KeyArray:
+        """A hash of the values that each row has in the columns of x that vary, (n,)."""
+        varying = [i for i, column in enumerate(self.x_columns) if not column.constant]
+        return content_keys(self.x, varying)
 
     def __post_init__(self) -> None:
         self.x.flags.writeable = False

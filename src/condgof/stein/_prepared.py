@@ -37,7 +37,19 @@ from condgof.residuals import (
     numbered,
     residual_class,
 )
-from condgof.sample import ArraySource, Block, Column, Sample, Seed, Source, Use, XUnits
+from condgof.sample import (
+    ArraySource,
+    Block,
+    Column,
+    Sample,
+    Seed,
+    Source,
+    Use,
+    XUnits,
+    content_keys,
+    content_order,
+    rows_by_content,
+)
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._rows import PIECE_ROWS, Piece, Spans, even_cuts
 
@@ -90,20 +102,18 @@ class RowsInMemory:
 
     @classmethod
     def from_law(
-        cls, law: Law, sample: Sample, units: Units, seed: Seed | None = None
+        cls, law: Law, sample: Sample, units: Units, subsample: IntArray | None = None
     ) -> RowsInMemory:
         """Compare a sample with its law.
 
-        Without a seed, the units of x and the subsample are those of all rows. With a seed,
-        they come from the rows that a stream would draw: the same test of the same rows
-        then has the same result in memory and in a stream.
+        The units of x and the landmarks come from the rows of the `subsample`, their
+        numbers (b,), or from all rows where there is none.
         """
         kind = residual_class(law, sample.d_y, units.standardize)
         sample = numbered(law, sample)
         residuals = kind.from_law(law, sample)
         covariates = with_predictions(sample.x, law) if units.predictions else sample.x
-        every_row = np.arange(sample.n)
-        chosen = every_row if seed is None else subsample_numbers(sample.n, seed)
+        chosen = np.arange(sample.n) if subsample is None else subsample
         chosen_x = covariates[chosen]
         d_x = sample.d_x
         x_units = XUnits.from_rows(chosen_x[:, :d_x], sample.x_columns, units.scale_x)
@@ -151,6 +161,10 @@ class RowsInMemory:
             x=self.x[rows],
             drawn_subsample=None,
         )
+
+    def in_content_order(self) -> RowsInMemory:
+        """Return the rows in an order that x decides, and y where rows of x are equal."""
+        return self.take(content_order(self.x[:, : self.d_x], self.sample.y))
 
     @property
     def subsample(self) -> RowsInMemory:
@@ -436,6 +450,21 @@ def subsample_numbers(n: int, seed: Seed) -> IntArray:
         return np.arange(n)
     rng = seed.stream(Use.LANDMARKS, SUBSAMPLE_STREAM)
     return np.sort(rng.choice(n, SUBSAMPLE_ROWS, replace=False))
+
+
+def design_rows(sample: Sample) -> IntArray:
+    """Return the numbers of the rows that a design in memory comes from, sorted, (b,).
+
+    All rows, or `SUBSAMPLE_ROWS` of them if there are more. x alone decides which rows of x
+    these are; of rows that are equal in x, y decides.
+    """
+    if sample.n <= SUBSAMPLE_ROWS:
+        return np.arange(sample.n)
+    return rows_by_content(
+        sample.content_keys,
+        SUBSAMPLE_ROWS,
+        copies=content_keys(sample.y, range(sample.d_y)),
+    )
 
 
 class LawAndSample(NamedTuple):
