@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from scipy.stats import poisson
 
 import condgof as cg
 from cells import Cell
@@ -48,6 +49,67 @@ def volatile(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return x, x + ndtri((1 + ndtr(y - x)) / 2) * rng.choice([-1.0, 1.0], n)
 
 
+class Modelled(NamedTuple):
+    """A sample and its true model."""
+
+    model: Any
+    x: np.ndarray
+    y: np.ndarray
+
+
+def errors_of_days(share: float, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Normal errors of hours; a share of their variance is AR(1) with 0.5 by day."""
+    zeros, days = seasonal(1, 0.5, -(-n // 24), rng)
+    shared = np.repeat(days - zeros, 24)[:n]
+    return np.sqrt(share) * shared + np.sqrt(1 - share) * rng.standard_normal(n)
+
+
+def errors_ar(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Standard normal errors, AR(1) with 0.8."""
+    x, y = seasonal(1, 0.8, n, rng)
+    return y - x
+
+
+def normal_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    x = rng.random(len(e))
+    return Modelled(cg.models.Normal(mean=x, std=np.ones(len(e))), x, x + e)
+
+
+def count_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    """Poisson counts of mean 10, with the Gaussian copula of the errors."""
+    y = poisson.ppf(ndtr(e), 10.0)
+    return Modelled(cg.models.Poisson(mean=10.0), rng.random(len(e)), y)
+
+
+def binary_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    x = rng.random(len(e))
+    p = 0.2 + 0.4 * x
+    model = cg.probabilities(np.column_stack([1 - p, p]))
+    return Modelled(model, x, (ndtr(e) < p).astype(int))
+
+
+def class_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    """Four classes, whose numbers are not in the order of the errors."""
+    p = np.tile([0.2, 0.25, 0.15, 0.4], (len(e), 1))
+    order = np.array([2, 0, 3, 1])
+    ends = np.cumsum(p[:, order], axis=1)[:, :3]
+    y = order[(ndtr(e)[:, None] > ends).sum(axis=1)]
+    return Modelled(cg.probabilities(p), rng.random(len(e)), y)
+
+
+def quantile_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    x = rng.random(len(e))
+    levels = np.arange(1, 20) / 20
+    return Modelled(cg.from_quantiles(x[:, None] + ndtri(levels), levels), x, x + e)
+
+
+def interval_model(e: np.ndarray, rng: np.random.Generator) -> Modelled:
+    x = rng.random(len(e))
+    half = ndtri([0.75, 0.9, 0.975])
+    model = cg.from_intervals(x[:, None] - half, x[:, None] + half, [0.5, 0.8, 0.95])
+    return Modelled(model, x, x + e)
+
+
 def clustered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """20 clusters of 25 rows that share a tenth of the variance of their errors."""
     x, e = rng.standard_normal((2, N))
@@ -77,6 +139,16 @@ LASTING: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
         for rho in (0.5, 0.9)
     },
 }
+#: True models of errors that depend on each other, at one n each, for "auto" as well.
+KINDS: dict[str, tuple[int, Callable[[int, np.random.Generator], np.ndarray], Any]] = {
+    "counts, ar-0.8": (300, errors_ar, count_model),
+    "binary, ar-0.8": (500, errors_ar, binary_model),
+    "classes, ar-0.8": (500, errors_ar, class_model),
+    "quantiles, ar-0.8": (300, errors_ar, quantile_model),
+    "intervals, ar-0.8": (500, errors_ar, interval_model),
+    "days-0.2": (960, partial(errors_of_days, 0.2), normal_model),
+    "days-0.5": (720, partial(errors_of_days, 0.5), normal_model),
+}
 TESTS: dict[str, Callable[..., cg.GofResult]] = {
     "kcsd": cg.kcsd,
     "adaptive": cg.adaptive,
@@ -99,13 +171,19 @@ class DependentCell(Cell):
     def pvalue(self, trial: int) -> float:
         """Run one trial: the sample depends on its kind and the trial only."""
         rng = np.random.default_rng([trial, *self.problem.encode()])
-        lasting = LASTING.get(self.problem)
-        x, y = SAMPLES[self.problem](rng) if lasting is None else lasting(self.n, rng)
+        model: Any = LINE
+        if self.problem in KINDS:
+            _, errors, make = KINDS[self.problem]
+            model, x, y = make(errors(self.n, rng), rng)
+        elif self.problem in LASTING:
+            x, y = LASTING[self.problem](self.n, rng)
+        else:
+            x, y = SAMPLES[self.problem](rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cg.errors.DependenceWarning)
             test = TESTS[self.method]
             return test(
-                LINE, x, y, n_boot=N_BOOT, rng=trial, engine=1, **SAID[self.null]
+                model, x, y, n_boot=N_BOOT, rng=trial, engine=1, **SAID[self.null]
             ).pvalue
 
 
@@ -133,6 +211,7 @@ def dependent_cells() -> list[Cell]:
             for method in ("kcsd", "adaptive")
             for n in (200, 500, 2000)
         ),
+        *(cell(kind, "adaptive", "auto", 300, n) for kind, (n, _, _) in KINDS.items()),
     ]
 
 
@@ -165,6 +244,11 @@ def dependence_lines(
             " Of these and"
         ),
         "`ar-0.9` only the upper bound counts: few blocks hardly reject at all.",
+        (
+            "Kinds of y with `ar-0.8`: a Gaussian copula of AR(1) errors. `days-s`: hourly"
+            " rows that"
+        ),
+        "share s of their variance by day, AR(1) at 0.5 from day to day.",
         "",
         "| rows | n | test | said | samples | rejections | claim |",
         "|---|---|---|---|---|---|---|",
@@ -173,7 +257,7 @@ def dependence_lines(
         count = sum(p <= 0.05 for p in results[cell.name].values())
         plain = cell.null == "plain"
         low, high = bounds(cell.trials, 0.05)
-        low = 0 if cell.problem in LASTING else low
+        low = 0 if cell.problem in LASTING or cell.problem in KINDS else low
         claim = f"above {high}" if plain else f"{low} to {high}"
         holds = count > high if plain else low <= count <= high
         lines.append(

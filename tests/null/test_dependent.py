@@ -16,6 +16,7 @@ from condgof.null import (
     group_weights,
     stretch_weights,
 )
+from condgof.residuals import DependenceValues, Stretch
 from condgof.sample import Seed
 
 
@@ -119,8 +120,9 @@ def test_dependence_that_is_set_aside_is_still_reported():
 
 def test_block_lengths():
     noise = np.random.default_rng(0).standard_normal((500, 1))
-    assert auto_length([noise], 500) == 1
-    assert auto_length([np.cumsum(noise, axis=0)], 500) == 100
+    assert auto_length([Stretch(DependenceValues(noise))], 500) == 1
+    walk = np.cumsum(noise, axis=0)
+    assert auto_length([Stretch(DependenceValues(walk))], 500) == 100
 
 
 def test_parcels():

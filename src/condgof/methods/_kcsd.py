@@ -128,7 +128,12 @@ def kcsd(
         blocks, of random lengths with this mean, and gives one sign to each. Choose some
         multiple of the time over which errors are correlated (too long is safe, and costs
         power), or "auto". The errors of a model of the next value given all of the past are
-        independent: it needs none.
+        independent: it needs none. "auto" estimates over how many rows residuals are
+        correlated, without what columns of x explain of them. It is conservative where
+        fewer than about 10 blocks fit into the sample: with n rows and blocks of l, no
+        p-value can be much below exp(−n/2l). For trends and for long memory, of which the
+        correlations have no finite sum, no length is right: see docs/dev/dependence.md for
+        how often true models are rejected then.
     groups : array_like or Series of shape (n,), or str, optional
         For rows in groups (patients, schools) that are independent of each other: the group
         of each row, or the name of a column of x, or of the source. One sign is drawn for

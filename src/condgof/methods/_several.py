@@ -47,7 +47,14 @@ from condgof.methods._plan import (
     plan_kernels,
 )
 from condgof.null import Dependence, Difference, dependence_of, differences
-from condgof.residuals import JointScoreResiduals, check_coordinates, line_of, raw_scores
+from condgof.residuals import (
+    DependenceValues,
+    JointScoreResiduals,
+    Stretch,
+    check_coordinates,
+    line_of,
+    raw_scores,
+)
 from condgof.sample import Sample, Seed, Use, XUnits
 from condgof.stein import (
     ComparedRows,
@@ -590,7 +597,7 @@ def measured(
         x if source is None else source,
         0,
         whole,
-        lambda size: [scored.all_differences()],
+        lambda size: [Stretch(DependenceValues(scored.all_differences()))],
         least=SHORTEST_BLOCK,
     )
     sample_notes = () if whole is None else whole.notes()

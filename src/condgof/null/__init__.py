@@ -1,5 +1,6 @@
 """Nulls: one class a null, their combination, and how rows depend on each other."""
 
+from condgof.null._autocorrelation import Autocorrelation, auto_length, without_misfit
 from condgof.null._bootstrap import (
     LIMIT,
     NULLS,
@@ -17,7 +18,6 @@ from condgof.null._choose import LARGER_OF_TWO, choose_nulls, refuse_resampling
 from condgof.null._combine import Combination, Family, log_tail
 from condgof.null._dependence import (
     Dependence,
-    auto_length,
     check_dependence,
     dependence_of,
     group_weights,
@@ -41,6 +41,7 @@ __all__ = [
     "LIMIT",
     "NULLS",
     "SINGLE_ROUNDING",
+    "Autocorrelation",
     "BlockSigns",
     "Combination",
     "Dependence",
@@ -76,4 +77,5 @@ __all__ = [
     "sign_weights",
     "stretch_weights",
     "warn_if_correlated",
+    "without_misfit",
 ]

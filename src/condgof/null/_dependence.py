@@ -1,16 +1,9 @@
 """Rows that depend on each other: blocks of time, groups, and whether neither was declared.
 
 Users declare dependence by a block length or by groups; then rows of one block or group
-share one random sign in the wild bootstrap. If they declare nothing, the scores of
-neighbouring rows are tested for correlation, and a warning says what was found.
-
-Where the model is right and rows are independent, for each lag k of scores s
-
-    t_k = Σ_i c_i c_{i+k} / √(Σ_i c_i² c_{i+k}²),    c = s − mean(s),
-
-is nearly standard normal, also where the variance of s changes with x. The approximation
-is poor for scores with few distinct values or a long tail. √n·r_k, with the correlation
-r_k, is poor for other samples, so the smaller of the two in absolute value is taken.
+share one random sign in the wild bootstrap. If they declare nothing, residuals of
+neighbouring rows are tested for correlation (`condgof.null._autocorrelation`), and a
+warning says what was found.
 """
 
 from __future__ import annotations
@@ -22,11 +15,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, ndtri
+from scipy.special import gammaincc
 
-from condgof._typing import FloatArray, IntArray, TableLike
+from condgof._typing import IntArray, TableLike
 from condgof.errors import DependenceWarning, InputError, check_count, warn
 from condgof.null import _bootstrap as bootstrap
+from condgof.null._autocorrelation import (
+    ENOUGH_ROWS,
+    LAGS,
+    Autocorrelation,
+    auto_length,
+    series_of,
+)
 from condgof.null._bootstrap import (
     BLOCK,
     NULLS,
@@ -36,7 +36,7 @@ from condgof.null._bootstrap import (
     sign_bits,
     signs_of,
 )
-from condgof.residuals import STRETCHES
+from condgof.residuals import STRETCHES, Stretch, few_stretches
 from condgof.sample import Sample, Seed, Use, read_groups
 
 #: Above this many groups, several whole groups share a sign, which is valid as well: the
@@ -50,8 +50,6 @@ LONGEST_STRETCH = 64
 #: (`condgof.null._bootstrap.normal_weights`).
 STRETCH_STREAM = 1
 
-#: Lags at which the warning tests the correlation of scores.
-LAGS = 5
 #: The warning is given where chance alone exceeds the correlations this rarely.
 WARNING_LEVEL = 1e-5
 #: With fewer rows no warning is given.
@@ -60,32 +58,12 @@ FEWEST_ROWS_TO_WARN = 60
 ROWS_TO_WARN = 1024
 #: Rows of each stretch of a source for dependence="auto".
 ROWS_FOR_AUTO = 4096
-#: Rows that are enough to estimate correlations and medians from.
-ENOUGH_ROWS = 100_000
-#: Scores are clipped to this many median absolute deviations from their median.
-CLIP = 6.0
 
 #: With fewer groups, or fewer blocks, the level is approximate.
 FEW_UNITS = 10
-#: dependence="auto" estimates correlations at lags up to this share of the rows.
-SHARE_OF_LAGS = 4
-#: It averages correlations over this many multiples of a lag, to find seasons.
-SEASONS = 8
-#: It takes independent rows for dependent ones with this probability.
-FALSE_DEPENDENCE = 0.01
-#: It leaves at least this many blocks; with fewer the test would hardly ever reject.
-FEWEST_BLOCKS = 5
-#: A correlation of neighbouring rows counts already at this two-sided level: blocks of two
-#: or three rows cost little power.
-NEIGHBOUR_LEVEL = 0.05
-#: Absolute scores are skewed, and draws by random signs are not: longer blocks make up for
-#: the difference.
-LONGER_FOR_SIZES = 1.5
-#: Correlations are clipped to this, so that 1 − r² stays positive.
-LARGEST_CORRELATION = 0.99
 
-#: From the number of rows of a stretch to the scores, (rows, d), of some stretches.
-ReadStretches: TypeAlias = Callable[[int], list[FloatArray]]
+#: From the number of rows of a stretch to some stretches of rows.
+ReadStretches: TypeAlias = Callable[[int], list[Stretch]]
 
 
 # Random signs that rows share.
@@ -427,11 +405,15 @@ def _dependence_by_groups(
 
 def _note_on_auto(length: int, n: int) -> str:
     note = f"block length {length} chosen by dependence='auto'"
-    if n >= FEW_UNITS * length:
+    if length == 1:
         return note
+    if n >= FEW_UNITS * length:
+        return f"{note}, which is too short for trends and for long memory"
+    # All rows have the same sign with this probability, and then a draw is the statistic.
+    least = np.exp(-n / (2 * length))
     return (
-        f"{note}: n = {n:,} rows are fewer than {FEW_UNITS} such blocks, and hardly ever"
-        " reject"
+        f"{note}: n = {n:,} rows are fewer than {FEW_UNITS} such blocks, and no p-value can"
+        f" be much below {least:.1g}"
     )
 
 
@@ -465,226 +447,41 @@ def _notes_on_groups(count: int, n_boot: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# Correlation of scores with those of later rows.
+# What a reader is told where nothing was declared.
 
 
-def clipped_columns(stretches: list[FloatArray]) -> list[list[FloatArray]]:
-    """Return the columns of scores, centred and clipped: outliers are no evidence.
+def warn_if_correlated(stretches: list[Stretch]) -> tuple[str, ...]:
+    """Warn where residuals are correlated with those of rows before; return it as a note.
 
-    Parameters
-    ----------
-    stretches
-        Scores of consecutive rows, (rows, d) each.
-
-    Returns
-    -------
-    list of list
-        For each of d columns, its stretches, (rows,) each.
+    For each series of residuals Σ_k t_k² is compared with χ² of as many degrees of freedom
+    as lags, with Bonferroni's correction for the number of series.
     """
-    columns = []
-    for column in range(stretches[0].shape[1]):
-        # No square overflows after division by the largest score.
-        largest = _largest([part[:, column] for part in stretches])
-        parts = [part[:, column] / largest for part in stretches]
-        whole = np.concatenate(parts)
-        some = whole[:: max(1, len(whole) // ENOUGH_ROWS)]
-        middle = np.median(some)
-        reach = CLIP * (float(np.median(np.abs(some - middle))) or 1.0)
-        clipped = [np.clip(part, middle - reach, middle + reach) for part in parts]
-        columns.append(_centred(clipped))
-    return columns
-
-
-def _largest(parts: list[FloatArray]) -> float:
-    """Return the largest absolute value, or 1 if all values are 0."""
-    return max(float(np.abs(part).max(initial=0.0)) for part in parts) or 1.0
-
-
-def _centred(parts: list[FloatArray]) -> list[FloatArray]:
-    """Subtract the mean and divide by the largest absolute value; constants become 0."""
-    whole = np.concatenate(parts)
-    varies = whole.std() > 1e-10 * np.abs(whole).max(initial=0.0)
-    moved = [(part - whole.mean()) * varies for part in parts]
-    # No square underflows after division by the largest value.
-    largest = _largest(moved)
-    return [part / largest for part in moved]
-
-
-class Autocorrelation(NamedTuple):
-    """Correlations of n numbers with those 1, …, L rows later."""
-
-    n: int
-    #: The correlations r_k, (L,).
-    r: FloatArray
-    #: t_k of the module's docstring or √n·r_k, whichever is smaller in size, (L,).
-    t: FloatArray
-
-    @classmethod
-    def from_stretches(cls, parts: list[FloatArray], lags: int = LAGS) -> Autocorrelation:
-        """Correlate centred numbers, (rows,) in each stretch, at lags 1, …, `lags`."""
-        n = sum(map(len, parts))
-        products = _lagged_products(parts, lags)
-        if products[0] == 0:
-            return cls(n, np.zeros(lags), np.zeros(lags))
-        squares = _lagged_products([part**2 for part in parts], lags)
-        robust = products[1:] / np.sqrt(np.maximum(squares[1:], 1e-12 * squares[0]))
-        plain = np.sqrt(n) * products[1:] / products[0]
-        k = np.arange(1, lags + 1)
-        pairs = np.sum([np.maximum(len(part) - k, 0) for part in parts], axis=0)
-        r = np.clip(
-            plain * np.sqrt(n) / np.maximum(pairs, 1),
-            -LARGEST_CORRELATION,
-            LARGEST_CORRELATION,
-        )
-        return cls(n, r, np.where(np.abs(robust) < np.abs(plain), robust, plain))
-
-    def reach(self, chance: float) -> float:
-        """Return how many rows dependence reaches; 0 where it may be chance.
-
-        The reach is Σ k·r_k / (½ + Σ r_k), which is 2r/(1 − r²) for an AR(1) process of
-        correlation r. Three estimates of it are computed, and the largest is returned:
-
-        - 2k·r_k/(1 − r_k²) for each lag k that is significant;
-        - k times as much for a season of k rows, from the mean correlation over the
-          multiples of k, if this mean is significant;
-        - the sum over the first lags, with a taper, if anything is significant.
-
-        `chance` is the probability that anything is significant for independent rows.
-        """
-        lags = len(self.r)
-        k = np.arange(1, lags + 1)
-        r = np.abs(self.r)
-        noise = self._bartlett_noise()
-        # Σ_k 1/(k(k + 1)) < 1 shares `chance` among the lags, half of it for t and half for
-        # the means over multiples, both of which are two-sided.
-        bound = -ndtri(chance / 4 / (k * (k + 1.0))) * noise
-
-        multiples = np.minimum(lags // k, SEASONS)
-        sums = self._sums_over_multiples()
-        seasonal = np.abs(sums) / np.sqrt(multiples) > bound
-        significant = seasonal | (np.abs(self.t) > bound)
-        if not significant.any():
-            return 0.0
-
-        single = significant * 2 * k * r / (1 - r**2)
-        mean_r = np.minimum(
-            np.abs(sums) / (multiples * np.sqrt(self.n)), LARGEST_CORRELATION
-        )
-        season = seasonal * multiples * k * mean_r / (1 - mean_r**2)
-        tapered = self._taper(noise) * self.r
-        together = max(k @ tapered, 0.0) / (0.5 + max(tapered.sum(), 0.0))
-        return float(max(single.max(), season.max(), together))
-
-    def _sums_over_multiples(self) -> FloatArray:
-        """Return Σ_j t_{jk} over the first `SEASONS` multiples of each lag k, (L,)."""
-        lags = len(self.t)
-        sums = np.zeros(lags)
-        for j in range(1, SEASONS + 1):
-            sums[: lags // j] += self.t[j - 1 :: j]
-        return sums
-
-    def _bartlett_noise(self) -> FloatArray:
-        """Return √(1 + 2 Σ_{j<k} r_j²), the standard deviation of t_k by Bartlett, (L,)."""
-        excess = np.abs(self.r) ** 2 - 1 / self.n
-        return np.asarray(np.sqrt(1 + 2 * np.maximum(np.cumsum(excess) - excess, 0.0)))
-
-    def _taper(self, noise: FloatArray) -> FloatArray:
-        """Return weights of lags, (L,): 1 up to a lag K, then falling to 0 at 2K.
-
-        K is the last of the first large correlations: none of the next `LAGS` is large.
-        """
-        k = np.arange(1, len(self.t) + 1)
-        large = np.append(0, k[np.abs(self.t) > 2 * noise])
-        followed_by_gap = np.append(np.diff(large) > LAGS, True)
-        last = large[followed_by_gap][0]
-        return np.asarray(np.clip(2 - k / max(last, 0.5), 0, 1))
-
-
-def _lagged_products(parts: list[FloatArray], lags: int) -> FloatArray:
-    """Return Σ_i c_i c_{i+k} for k = 0, …, `lags`, (lags + 1,)."""
-    if lags <= LAGS:
-        shifted = [
-            [c[k:] @ c[: max(len(c) - k, 0)] for c in parts] for k in range(lags + 1)
-        ]
-        return np.asarray(np.sum(shifted, axis=1), dtype=np.float64)
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    total = np.zeros(lags + 1)
-    for c in parts:
-        size = next_fast_len(len(c) + lags, real=True)
-        total += irfft(np.abs(rfft(c, size)) ** 2, size)[: lags + 1]
-    return total
-
-
-def warn_if_correlated(stretches: list[FloatArray]) -> tuple[str, ...]:
-    """Warn where scores are correlated with those of rows before; return it as a note.
-
-    `stretches` are scores of consecutive rows, (rows, d) each. For each of d columns
-    Σ_k t_k² is compared with χ² of as many degrees of freedom as lags, with Bonferroni's
-    correction for d.
-    """
-    if sum(map(len, stretches)) < FEWEST_ROWS_TO_WARN:
+    if sum(len(part.rows.values) for part in stretches) < FEWEST_ROWS_TO_WARN:
         return ()
-    in_memory = stretches[0]
-    if len(in_memory) > ENOUGH_ROWS:
-        size = ENOUGH_ROWS // STRETCHES
-        starts = np.linspace(0, len(in_memory) - size, STRETCHES).astype(np.int64)
-        stretches = [in_memory[start : start + size] for start in starts]
-    columns = [
-        Autocorrelation.from_stretches(parts) for parts in clipped_columns(stretches)
-    ]
-    sums = np.array([float(column.t @ column.t) for column in columns])
+    in_memory = stretches[0].rows
+    n = len(in_memory.values)
+    if n > ENOUGH_ROWS:
+        some = few_stretches(n, ENOUGH_ROWS // STRETCHES)
+        stretches = [Stretch(in_memory.take(rows)) for rows in some]
+    series = [Autocorrelation.from_parts(parts) for parts in series_of(stretches)]
+    sums = np.array([float(one.t @ one.t) for one in series])
     pvalues = gammaincc(LAGS / 2, sums / 2) * len(sums)
     worst = int(np.argmin(pvalues))
     if pvalues[worst] >= WARNING_LEVEL:
         return ()
-    lag = int(np.argmax(np.abs(columns[worst].t)))
+    lag = int(np.argmax(np.abs(series[worst].t)))
     warn(
-        f"The scores of rows {lag + 1} apart are correlated"
-        f" ({columns[worst].r[lag]:.2f}; chance alone gives the like with probability"
-        f" {max(pvalues[worst], 1e-99):.1g}). If rows are ordered in time, or come in"
-        " groups, they depend on each other and the p-value is too small: pass"
-        " dependence=, a block length, or groups=. If they are independent but sorted, by"
-        " y or by a column in which the model is wrong, the p-value is right, and rows in"
-        " random order do not give this warning.",
+        f"Residuals of rows {lag + 1} apart are correlated ({series[worst].r[lag]:.2f};"
+        " independent rows give as much with probability"
+        f" {max(pvalues[worst], 1e-99):.1g}). Either rows depend on each other, because"
+        " they are ordered in time or come in groups, and the p-value is too small: pass"
+        " dependence=, a block length or 'auto', or groups=. Or the table is sorted, by y"
+        " or by a column in which the model is wrong: then the p-value is right, and rows"
+        " in random order do not give this warning.",
         DependenceWarning,
     )
     return (
-        "scores of neighbouring rows are correlated: if rows are ordered in time or come"
-        " in groups, the p-value is too small unless the test is told so (dependence,"
-        " groups)",
+        "residuals of neighbouring rows are correlated: rows that are ordered in time or"
+        " come in groups depend on each other, and the p-value is too small unless the test"
+        " is told so (dependence, groups); or the table is sorted",
     )
-
-
-def auto_length(stretches: list[FloatArray], n: int) -> int:
-    """Choose a block length: reach^⅔ · n^⅓, or 4 · reach if that is longer.
-
-    The first is best for the long-run variance (Patton, Politis and White, 2009). The reach
-    is the largest over the columns of scores and of absolute scores: volatility leaves no
-    trace in the scores themselves. Independent rows have blocks of 1 row.
-
-    Parameters
-    ----------
-    stretches
-        Scores of consecutive rows, (rows, d) each.
-    n
-        Number of rows of the sample.
-    """
-    columns = clipped_columns(stretches)
-    lags = max(max(map(len, stretches)) // SHARE_OF_LAGS, 1)
-    chance = FALSE_DEPENDENCE / (2 * len(columns))
-    plausible = -float(ndtri(NEIGHBOUR_LEVEL / 2 / len(columns)))
-    reach = 0.0
-    for parts in columns:
-        scores = Autocorrelation.from_stretches(parts, lags)
-        absolute = _centred([np.abs(part) for part in parts])
-        sizes = Autocorrelation.from_stretches(absolute, lags)
-        neighbours = float(abs(scores.r[0]) * (abs(scores.t[0]) > plausible))
-        reach = max(
-            reach,
-            2 * neighbours / (1 - neighbours**2),
-            scores.reach(chance),
-            LONGER_FOR_SIZES * sizes.reach(chance),
-        )
-    length = round(max(float(np.cbrt(reach**2 * n)), 4 * reach))
-    return max(1, min(length, n // FEWEST_BLOCKS))

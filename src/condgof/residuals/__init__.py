@@ -1,5 +1,6 @@
 """Residuals: y compared with its law. One file and one class for each kind of y."""
 
+from condgof.residuals._cell_scores import class_scores, ordered_cell_scores
 from condgof.residuals._cells import CellResampler, CellResiduals, CellTestFunctions
 from condgof.residuals._censored import (
     CensoredResiduals,
@@ -48,12 +49,15 @@ from condgof.residuals._rare import (
 )
 from condgof.residuals._residuals import (
     STRETCHES,
+    DependenceValues,
     Neighbours,
     Resampled,
     Resampler,
     Residuals,
+    Stretch,
     TestFunctionBlock,
     TestFunctions,
+    few_stretches,
 )
 from condgof.residuals._scores import JointScoreResiduals, ScoreResiduals
 from condgof.residuals._several import (
@@ -99,6 +103,7 @@ __all__ = [
     "ClassResiduals",
     "ContinuousResiduals",
     "CountResiduals",
+    "DependenceValues",
     "Exceptions",
     "FoldedRankResiduals",
     "IntervalResiduals",
@@ -123,18 +128,22 @@ __all__ = [
     "SteinResiduals",
     "SteinTestFunctions",
     "SteinWaves",
+    "Stretch",
     "TestFunctionBlock",
     "TestFunctions",
     "TrigonometricFunctions",
     "check_coordinates",
+    "class_scores",
     "draw_censoring_times",
     "draw_exceptions",
     "draw_top_surprises",
     "excess",
+    "few_stretches",
     "hazards",
     "legendre",
     "line_of",
     "numbered",
+    "ordered_cell_scores",
     "other_cells",
     "overconfidence",
     "raw_scores",

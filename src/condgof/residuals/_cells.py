@@ -16,13 +16,14 @@ from condgof import kernels
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.kernels import CellKernel, Cells, Kernel, ResponseKernel
 from condgof.laws import FULL, PLAIN, Discrete, Law, Outcomes
+from condgof.residuals._cell_scores import ordered_cell_scores
 from condgof.residuals._rare import (
     Exceptions,
     draw_exceptions_in_blocks,
     other_cells,
 )
 from condgof.residuals._residuals import (
-    STRETCHES,
+    DependenceValues,
     Neighbours,
     Resampled,
     Resampler,
@@ -30,6 +31,7 @@ from condgof.residuals._residuals import (
     SizedBlock,
     TestFunctionBlock,
     TestFunctions,
+    few_stretches,
     side_by_side,
 )
 from condgof.residuals._stein import BANDWIDTHS
@@ -41,8 +43,8 @@ HELD_NUMBERS = 2**24
 #: Rows on which features of a kernel on y are computed first: a kernel whose features are 0
 #: in all of them is left out.
 PROBE_ROWS = 4096
-#: Columns that are examined for autocorrelation: a thousand classes need not all be.
-STRETCH_COLUMNS = 16
+#: All rows are examined for autocorrelation up to this many probabilities of their cells.
+STRETCHED_NUMBERS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +168,15 @@ class CellResiduals(Residuals):
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {}
 
-    def dependence_values(self) -> FloatArray:
-        return np.asarray(self.values)
+    def dependence_values(self) -> DependenceValues:
+        """Return normal scores of cells in their order; a subclass may know better."""
+        assert self.outcomes is not None
+        return ordered_cell_scores(self.outcomes.probabilities, self.outcomes.observed)
 
-    def stretches(self, size: int) -> list[FloatArray]:
-        if isinstance(self.values, np.ndarray):
-            return [self.values]
-        starts = np.unique(
-            np.linspace(0, max(self.n - size, 0), STRETCHES).astype(np.int64)
-        )
-        ends = np.append(starts[1:], self.n)  # so that stretches do not overlap
-        stretches = []
-        for start, end in zip(starts, ends, strict=True):
-            rows = slice(start, min(start + size, end))
-            stretches.append(np.asarray(self.values[rows])[:, :STRETCH_COLUMNS])
-        return stretches
+    def stretches(self, size: int) -> list[slice]:
+        if self.n * self.cell_count <= STRETCHED_NUMBERS:
+            return [slice(0, self.n)]
+        return few_stretches(self.n, size)
 
     def details(self) -> dict[str, Any]:
         return {"standardized_by": self.cells.words}

@@ -28,6 +28,7 @@ from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
 from condgof.laws import Censored, Law, hazard
 from condgof.residuals._normal import GRID_END, GRID_STEPS, NormalTestFunctions
 from condgof.residuals._residuals import (
+    DependenceValues,
     Neighbours,
     Resampled,
     Resampler,
@@ -228,9 +229,9 @@ class CensoredResiduals(Residuals):
             columns["hazard_at_entry"] = self.hazard_at_entry
         return columns
 
-    def dependence_values(self) -> FloatArray:
+    def dependence_values(self) -> DependenceValues:
         # The residual alone: events and entries may well come in an order.
-        return self.residual[:, None]
+        return DependenceValues(self.residual[:, None])
 
 
 def draw_censoring_times(

@@ -34,6 +34,7 @@ from condgof.laws import (
     turns_of,
 )
 from condgof.residuals._residuals import (
+    DependenceValues,
     Neighbours,
     Resampled,
     Resampler,
@@ -270,8 +271,8 @@ class CircularResiduals(Residuals):
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {"residual": self.angle * (self.period / TURN), "pit": self.pit}
 
-    def dependence_values(self) -> FloatArray:
-        return TrigonometricFunctions.up_to(1).evaluate(self)
+    def dependence_values(self) -> DependenceValues:
+        return DependenceValues(TrigonometricFunctions.up_to(1).evaluate(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,8 +401,8 @@ class CircularScoreResiduals(Residuals):
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {}
 
-    def dependence_values(self) -> FloatArray:
-        return self.score[:, None]
+    def dependence_values(self) -> DependenceValues:
+        return DependenceValues(self.score[:, None])
 
     def details(self) -> dict[str, Any]:
         details = super().details()

@@ -7,7 +7,9 @@ from typing import Self
 
 from condgof._typing import AnyArray, IntArray
 from condgof.laws import Law, class_names_of
+from condgof.residuals._cell_scores import class_scores
 from condgof.residuals._cells import CellResiduals
+from condgof.residuals._residuals import DependenceValues
 from condgof.sample import Sample
 
 
@@ -32,6 +34,9 @@ class ClassResiduals(CellResiduals):
         """The position of the observed class, (n,)."""
         assert self.outcomes is not None
         return self.outcomes.observed
+
+    def dependence_values(self) -> DependenceValues:
+        return class_scores(self.probabilities, self.observed)
 
 
 @dataclass(frozen=True, eq=False)

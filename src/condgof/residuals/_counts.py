@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from condgof._typing import IntArray
 from condgof.laws import Law, Outcomes
 from condgof.residuals._cells import CellResiduals
+from condgof.residuals._residuals import DependenceValues
 from condgof.sample import Sample
 
 
@@ -47,3 +50,6 @@ class RatioResiduals(CellResiduals):
     @classmethod
     def from_law(cls, law: Law, sample: Sample) -> Self:
         return cls.from_cells(law, sample, full=True)
+
+    def dependence_values(self) -> DependenceValues:
+        return DependenceValues(np.asarray(self.values))

@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
+import numpy as np
+
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.kernels import Kernel, ResponseKernel
 from condgof.sample import Column, Seed
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from condgof.laws import Law
     from condgof.sample import Sample
 
@@ -25,6 +25,32 @@ if TYPE_CHECKING:
 #: Stretches of rows that are examined for autocorrelation where not all rows are at hand.
 #: Several of them, far from each other, see dependence that comes and goes.
 STRETCHES = 4
+
+
+class DependenceValues(NamedTuple):
+    """Numbers of n rows whose autocorrelation tells how rows depend on each other."""
+
+    #: Of mean 0 given x under the law, (n, k).
+    values: FloatArray
+    #: How far rows are from what was expected, whatever the direction, of mean 0 given x,
+    #: (n, s); None where the absolute values of `values` serve.
+    sizes: FloatArray | None = None
+    #: Whether `values` is one series of vectors, not k series of numbers.
+    is_vector: bool = False
+    #: Whether no row can be an outlier, so that values need not be clipped.
+    is_bounded: bool = False
+
+    def take(self, rows: slice) -> DependenceValues:
+        """Return some rows."""
+        sizes = None if self.sizes is None else self.sizes[rows]
+        return self._replace(values=self.values[rows], sizes=sizes)
+
+
+class Stretch(NamedTuple):
+    """Consecutive rows, of which autocorrelation is examined."""
+
+    rows: DependenceValues
+    x: FloatArray | None = None  #: Covariates, (n, d); None where they are not at hand.
 
 
 class TestFunctionBlock(NamedTuple):
@@ -222,15 +248,15 @@ class Residuals(ABC):
         """Return what a frame of the rows shows of the comparison, (n,) each, by name."""
 
     @abstractmethod
-    def dependence_values(self) -> FloatArray:
-        """Return numbers of mean 0 that tell autocorrelation of rows, (n, k)."""
+    def dependence_values(self) -> DependenceValues:
+        """Return numbers of mean 0 given x that tell autocorrelation of rows."""
 
-    def stretches(self, size: int) -> list[FloatArray]:
-        """Return `dependence_values` of consecutive rows, (rows, k) each.
+    def stretches(self, size: int) -> list[slice]:
+        """Return the stretches of consecutive rows that tell autocorrelation.
 
-        All rows where they are at hand, else a few stretches of about `size` rows.
+        All rows where their numbers are soon computed, else a few stretches of `size` rows.
         """
-        return [self.dependence_values()]
+        return [slice(0, self.n)]
 
     def details(self) -> dict[str, Any]:
         """What the details of a result say of the coordinates of y."""
@@ -239,6 +265,16 @@ class Residuals(ABC):
             if self.standardized_by is None
             else {"standardized_by": self.standardized_by}
         )
+
+
+def few_stretches(n: int, size: int) -> list[slice]:
+    """Return `STRETCHES` of at most `size` consecutive rows of n, which do not overlap."""
+    starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
+    ends = np.append(starts[1:], n)
+    return [
+        slice(int(start), int(min(start + size, end)))
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 class Neighbours(NamedTuple):

@@ -21,7 +21,7 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.laws import Law, RankOutcomes, draws_per_row
 from condgof.residuals._cells import CellResiduals
 from condgof.residuals._continuous import NormalScoreResiduals
-from condgof.residuals._residuals import named_columns
+from condgof.residuals._residuals import DependenceValues, named_columns
 from condgof.residuals._stein import SteinResiduals, check_coordinates, line_of, raw_scores
 from condgof.sample import Sample
 
@@ -117,6 +117,12 @@ class RankResiduals(CellResiduals):
             **named_columns("pit", y_names, self.pit),
             **named_columns("z", y_names, self.u),
         }
+
+    def dependence_values(self) -> DependenceValues:
+        return DependenceValues(self.u)
+
+    def stretches(self, size: int) -> list[slice]:
+        return [slice(0, self.n)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,7 @@ from condgof.kernels import (
 )
 from condgof.laws import Law, Line, check_shape
 from condgof.residuals._residuals import (
+    DependenceValues,
     Neighbours,
     Resampler,
     Residuals,
@@ -323,8 +324,8 @@ class SteinResiduals(Residuals):
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {}
 
-    def dependence_values(self) -> FloatArray:
-        return self.scores
+    def dependence_values(self) -> DependenceValues:
+        return DependenceValues(self.scores)
 
     def details(self) -> dict[str, Any]:
         details = super().details()

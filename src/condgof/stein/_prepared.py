@@ -33,7 +33,9 @@ from condgof.residuals import (
     Resampler,
     Residuals,
     SteinResiduals,
+    Stretch,
     TestFunctions,
+    few_stretches,
     numbered,
     residual_class,
 )
@@ -211,13 +213,17 @@ class RowsInMemory:
             self.x, residuals.u, residuals.scores, kernel_x, kernel_y
         )
 
-    def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
-        """Return numbers of consecutive rows that tell autocorrelation, (rows, k) each.
+    def stretches(self, size: int, engine: Engine) -> list[Stretch]:
+        """Return consecutive rows, whose autocorrelation is examined.
 
-        All rows, or a few stretches of `size` rows where residuals are computed only when
-        rows are taken. The engine is for streams.
+        All rows, or a few stretches of `size` rows where all would take long. The engine is
+        for streams.
         """
-        return self.residuals.stretches(size)
+        cuts = self.residuals.stretches(size)
+        if cuts == [slice(0, self.n)]:
+            return [Stretch(self.residuals.dependence_values(), self.x)]
+        numbers = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
+        return split_stretches(self.take(numbers), cuts)
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of x and y, where they are not x and y."""
@@ -255,6 +261,18 @@ class RowsInMemory:
         units = XUnits(self.x_units.scales[:d_x], self.x_units.knots[:d_x])
         flat = locations[..., :d_x].reshape(-1, d_x)
         return units.apply(flat, back=back).reshape(*locations.shape[:-1], d_x)
+
+
+def split_stretches(rows: RowsInMemory, cuts: Sequence[slice]) -> list[Stretch]:
+    """Split rows that are the stretches `cuts` of a sample, one after the other."""
+    values = rows.residuals.dependence_values()
+    stretches = []
+    start = 0
+    for cut in cuts:
+        here = slice(start, start + cut.stop - cut.start)
+        stretches.append(Stretch(values.take(here), rows.x[here]))
+        start = here.stop
+    return stretches
 
 
 class ComparedRows(NamedTuple):
@@ -387,22 +405,15 @@ class RowsInStream:
         )
         return LawAndRows(law=law, rows=held)
 
-    def stretches(self, size: int, engine: Engine) -> list[FloatArray]:
-        """Return numbers of consecutive rows that tell autocorrelation, (rows, k) each.
+    def stretches(self, size: int, engine: Engine) -> list[Stretch]:
+        """Return consecutive rows, whose autocorrelation is examined.
 
         All rows, or `STRETCHES` stretches of `size` rows if the stream has more.
         """
         n = self.total
-        if n <= STRETCHES * size:
-            every = self.take(np.arange(n), engine).rows
-            return [every.residuals.dependence_values()]
-        starts = np.unique(np.linspace(0, max(n - size, 0), STRETCHES).astype(np.int64))
-        ends = np.append(starts[1:], n)  # so that stretches do not overlap
-        cuts = [slice(a, min(a + size, b)) for a, b in zip(starts, ends, strict=True)]
+        cuts = [slice(0, n)] if n <= STRETCHES * size else few_stretches(n, size)
         numbers = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
-        some = self.take(numbers, engine).rows
-        # All stretches are equally long: there are more rows than `STRETCHES` need.
-        return list(np.split(some.residuals.dependence_values(), STRETCHES))
+        return split_stretches(self.take(numbers, engine).rows, cuts)
 
 
 class _Span(NamedTuple):
