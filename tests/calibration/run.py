@@ -26,6 +26,7 @@ from circular import CIRCULAR_CHECKS
 from directions import DIRECTION_CHECKS
 from evidence import EVIDENCE_CHECKS
 from findable import FINDABLE_CHECKS
+from grouped import GROUP_CHECKS
 from monitoring import MONITOR_CHECKS
 from repairs import REPAIR_CHECKS
 from sizes import SIZE_CHECKS
@@ -120,6 +121,7 @@ def main() -> int:
         **REPAIR_CHECKS,
         **TUNING_CHECKS,
         **FINDABLE_CHECKS,
+        **GROUP_CHECKS,
     }
     checks = {name: claim for name, claim in every.items() if wanted(name)}
     if not cells and not claims and not checks:

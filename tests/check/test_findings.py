@@ -15,9 +15,11 @@ from condgof.check import (
     Reader,
     Residual,
     Signal,
+    beyond_range,
     check_text,
     direction_of,
     distance,
+    joint_reach,
     led,
     residual_quantile_interval,
     severity,
@@ -59,7 +61,7 @@ def test_the_mean_is_the_textbooks():
         [0.1, 0.1001]
     )  # alike by chance: the model's own standard deviation is 1
     low, high = reader().mean(rows_of(few), few)[1]
-    assert high - low < 0.01 * student(REACH_95, 2)
+    assert high - low < 0.01 * student(REACH_95, 1)
     np.testing.assert_allclose(
         reader().mean(rows_of(few[:1]), few[:1])[1], (0.1 - REACH_95, 0.1 + REACH_95)
     )
@@ -69,10 +71,10 @@ def test_the_mean_is_the_textbooks():
 
 
 def test_students_law():
-    assert student(REACH_95, 5) == pytest.approx(stats.t.isf(0.025, 4))
-    assert student(4.0, 26) == pytest.approx(stats.t.isf(stats.norm.sf(4.0), 25))
+    assert student(REACH_95, 4) == pytest.approx(stats.t.isf(0.025, 4))
+    assert student(4.0, 25) == pytest.approx(stats.t.isf(stats.norm.sf(4.0), 25))
     assert student(4.0, 10**7) == pytest.approx(4.0, rel=1e-4)
-    assert student(2.0, 1) == math.inf
+    assert student(2.0, 0) == math.inf
 
 
 @pytest.mark.parametrize("n", [10, 40, 300])
@@ -168,6 +170,73 @@ def test_the_interval_of_a_quantile_covers(n, level):
         assert low in z or low == np.quantile(z, level)
         missed += not low <= truth <= high
     assert missed <= stats.binom.isf(1e-4, 3000, 0.05)
+
+
+@pytest.mark.parametrize(("n", "level"), [(3, 0.5), (5, 0.5), (6, 0.25), (10, 0.25)])
+def test_beyond_few_values_the_interval_goes_on(n, level):
+    """P(m − c·r > q) of the smallest of n normal values and their range, by simulation."""
+    tail = 0.01
+    c = beyond_range(n, level, tail)
+    z = np.sort(np.random.default_rng(n).normal(3.0, 2.0, (60_000, n)), axis=1)
+    quantile = 3.0 + 2.0 * stats.norm.ppf(level)
+    above = z[:, 0] - c * (z[:, -1] - z[:, 0]) > quantile
+    assert abs(above.mean() - tail) < 4 * math.sqrt(tail / len(z))
+    # As many values as are needed have nothing beyond them.
+    assert beyond_range(60, level, tail) == 0
+    assert beyond_range(1, level, tail) == math.inf
+
+
+@pytest.mark.parametrize("n", [5, 10])
+def test_few_rows_have_intervals_that_hold_together(n):
+    """50 of 300 samples of 5 rows missed before."""
+    missed = 0
+    for seed in range(300):
+        found = cg_overall(np.random.default_rng([n, seed]).standard_normal(n))
+        missed += any(one.telling for one in found.values() if one.kind != "wild")
+    assert missed <= stats.binom.isf(1e-4, 300, 0.05)
+
+
+def test_one_large_group_does_not_narrow_what_is_said():
+    """One group of 100 rows and 24 of 4: 128 of 506 samples missed before."""
+    codes = np.repeat(np.arange(25), [100, *[4] * 24])
+    rng = np.random.default_rng(8)
+    missed = 0
+    for _ in range(200):
+        shared = rng.normal(size=25)[codes]
+        z = np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=len(codes))
+        found = cg_overall(z, units=codes)
+        missed += any(one.telling for one in found.values() if one.kind != "wild")
+    assert missed <= stats.binom.isf(1e-4, 200, 0.05)
+
+
+def test_more_intervals_reach_further():
+    assert joint_reach(6) == pytest.approx(REACH)
+    assert joint_reach(58) == pytest.approx(stats.norm.isf(0.025 / 58))
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((60, 8))
+    model = cg.models.Normal(mean=np.zeros((60, 8)), std=np.ones((60, 8)))
+    found = cg.check(model, rng.standard_normal(60), y, rng=0, n_boot=99)
+    coverage = next(f for f in found.overall if f.kind == "coverage")
+    # Six numbers of each of 8 columns, and the correlations of the pairs of five of them.
+    low, high = stats.binomtest(round(60 * coverage.estimate), 60).proportion_ci(
+        1.0 - 0.05 / 58
+    )
+    assert coverage.interval == pytest.approx((low, high))
+
+
+def test_beside_no_evidence_no_interval_excludes_what_is_predicted():
+    """The verdict rejects with probability α; nothing else is said against a model."""
+    finding = Finding("coverage", "y", 0.6, (0.51, 0.7), 0.5, "50%")
+    assert finding.telling
+    assert finding.with_expected().interval == (0.5, 0.7)
+    assert not finding.with_expected().telling
+    outliers = Finding("wild", "y", 1.0, (1.0, 1.0), 0.0)
+    assert outliers.with_expected() is outliers
+    for seed in range(40):
+        x, y = np.random.default_rng([3, seed]).standard_normal((2, 40))
+        found = cg.check((np.zeros(40), np.ones(40)), x, y, rng=0, n_boot=99, engine=1)
+        if not found.rejected:
+            assert not any(f.telling for f in found.overall if f.kind != "wild")
 
 
 def test_the_middle_half_covers():

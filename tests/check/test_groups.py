@@ -332,6 +332,27 @@ def test_groups_of_rows_with_one_class():
     assert only.direction == "class a too rarely"
 
 
+def test_a_few_units_that_are_alike_name_nothing():
+    """All signs of c units agree with probability 2^(1 − c), whatever their size.
+
+    Any group was named in 300 of 300 samples of the scores of a Laplace distribution.
+    """
+    named = 0
+    for seed in range(12):
+        rng = np.random.default_rng([7, seed])
+        e = rng.laplace(size=200)
+        x = rng.standard_normal(200)
+        found = cg.check(
+            cg.from_scores(-np.sign(e)), x, x + e, by=np.repeat(np.arange(50), 4), **FAST
+        )
+        named += min(one.pvalue for one in found.groups) <= 0.05
+    assert named <= 2
+    same = np.ones((6, 1))
+    signals = Signals((Signal("shift", "y"),), same, variance=None, redraw=None)
+    pvalue, _, _ = strongest_signal(signals, np.arange(6), None)
+    assert pvalue == pytest.approx(2.0**-5)
+
+
 def test_groups_stand_in_the_order_of_their_labels():
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, 660))

@@ -2,6 +2,7 @@
 said.
 """
 
+import math
 import re
 import sys
 from dataclasses import replace
@@ -470,3 +471,18 @@ def test_numbers():
         "inf",
     ]
     assert estimate_text(0.21, 0.1712, 0.25) == ("0.21", "0.17 to 0.25")
+
+
+def test_one_large_group_does_not_narrow_the_size():
+    """A shift of 0.3 in one group of 100 rows and 24 of 4: "good enough" in 29 of 100."""
+    codes = np.repeat(np.arange(25), [100, *[4] * 24])
+    too_small = 0
+    for seed in range(60):
+        rng = np.random.default_rng([5, seed])
+        shared = rng.normal(size=25)[codes]
+        z = np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=len(codes))
+        f = np.ones((len(codes), 1))
+        sums = pair_sums(f, z[:, None] + 0.3, None, Dependence(codes=codes))
+        _, high = sums.ends(0.05, 0.05, lambda _: 1.0)
+        too_small += math.sqrt(high / sums.near) < 0.3
+    assert too_small <= binom.isf(1e-4, 60, 0.05)

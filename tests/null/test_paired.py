@@ -43,9 +43,17 @@ def test_groups_are_sums_over_groups():
     codes = np.unique(codes, return_inverse=True)[1]
     d = rng.normal(size=12)[codes] + 0.1 * rng.normal(size=100)
     one = Difference.from_rows(d, Dependence(codes=codes))
+    sizes = np.bincount(codes)
     sums = np.array([(d - d.mean())[codes == g].sum() for g in range(12)])
-    assert one.error == pytest.approx(np.sqrt(12 / 11 * (sums**2).sum()) / 100)
-    assert one.count == 12
+    scaled = sums / np.sqrt(1.0 - sizes / 100)
+    assert one.error == pytest.approx(np.sqrt((scaled**2).sum()) / 100)
+    assert 5.0 < one.df < 11.0
+    # Groups of one size have the usual error, and as many degrees of freedom less one.
+    codes = np.repeat(np.arange(20), 5)
+    one = Difference.from_rows(d, Dependence(codes=codes))
+    sums = (d - d.mean()).reshape(20, 5).sum(axis=1)
+    assert one.error == pytest.approx(np.sqrt(20 / 19 * (sums**2).sum()) / 100)
+    assert one.df == pytest.approx(19)
     # If each row is its own group, rows are independent.
     single = Dependence(codes=np.arange(100))
     assert Difference.from_rows(d, single) == Difference.from_rows(d)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgof._typing import IntArray, TableLike
-from condgof.check._findings import REACH, Reader, led
+from condgof.check._findings import Reader, led
 from condgof.check._look import select_rows
 from condgof.check._record import Check, Effect, Finding, Power, Slice
 from condgof.check._repair import Base, gained
@@ -82,7 +82,8 @@ def check(
       of all slices.
     - *How*, of all rows: the median, the middle half, how often the model's intervals hold
       y, how much lies far out; of classes, confidence against accuracy; with intervals that
-      hold together 95% of the time. One wild row does not move them, and is named.
+      hold together 95% of the time, and that hold what the model predicts unless the
+      verdict rejects. One wild row does not move them, and is named.
     - *Where*: slices, an interval or a level of a column of x or of what the model
       predicts, or two such conditions. All intervals between 20 quantiles of a column and
       rectangles of two columns, of at least 25 rows and 2% of them, are compared by ``max_k
@@ -191,10 +192,10 @@ def check(
         begin("power")
         power = power_of(bench, alpha)
         begin("numbers")
-        reader = Reader(checked, REACH, parcels)
+        reader = Reader.of_all_rows(checked, parcels, consecutive=depend.codes is None)
         prenamed: tuple[Slice, ...] = ()
         if sets:
-            prenamed = named_slices(sets, checked, signals, parcels, alpha)
+            prenamed = named_slices(sets, reader, signals, alpha)
         return assemble_report(
             result=verdict.result,
             alpha=alpha,
@@ -226,12 +227,19 @@ def assemble_report(
 ) -> Check:
     """Put a report together: slices are named only if the verdict rejects.
 
+    Where it does not, the intervals of all rows are made to hold what the model predicts.
+    So nothing is said against a right model with a larger probability than `alpha`, except
+    for outliers (probability 0.001).
+
     `overall` are the findings of all rows, `groups` the slices named beforehand, `allowed`
     the misfit that the user tolerates, and `base` what `Check.repair` needs.
     """
     found = FoundSlices((), None)
-    if result.pvalue <= alpha and scan is not None:
+    rejected = result.pvalue <= alpha
+    if rejected and scan is not None:
         found = _describe_found(scan, reader, alpha)
+    if not rejected:
+        overall = tuple(finding.with_expected() for finding in overall)
     notes = (
         *result.details.get("notes", ()),
         *bench.notes,
@@ -297,7 +305,7 @@ def _describe_found(scan: Scan, reader: Reader, alpha: float) -> FoundSlices:
         positions: IntArray = np.flatnonzero(inside)
         # Intervals reach as far as the search asks for, so that they hold for slices that
         # were searched for; and never less far than those of all rows.
-        wide = replace(reader, reach=max(threshold + best.penalty, REACH))
+        wide = replace(reader, reach=max(threshold + best.penalty, reader.reach))
         signal = scan.signals.about[best.signal]
         findings = led(wide.findings(positions), signal, best.z)
         if not findings[0].telling:

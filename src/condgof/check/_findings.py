@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
+from scipy.special import bdtr, gammaincinv, ndtr, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import MEDIAN, MIDDLE_HALF, QUANTITIES, Signal
 from condgof.check._record import Finding
+from condgof.null import MeanVariance, mean_variance
 from condgof.result import share_interval
 
 if TYPE_CHECKING:
@@ -46,9 +48,20 @@ OUTSIDE_999 = OuterInterval("99.9%", half_width=3.2905267314919255, outside=0.00
 OUTLIER_PROBABILITY = 1e-3
 #: The most outliers whose row numbers are listed; a sentence with more is not read.
 MOST_LISTED_OUTLIERS = 5
-#: Standard errors to either side of the intervals of all rows, Φ⁻¹(1 − 0.05/12): the six of
-#: median, middle half, both coverages, skew and tails hold together 95% of the time.
+#: The intervals of all numbers of all rows hold together with this probability.
+JOINT_LEVEL = 0.95
+#: Standard errors to either side of six intervals that hold together, Φ⁻¹(1 − 0.05/12):
+#: median, middle half, both coverages, skew and tails, of a single column of y. How far
+#: more or fewer intervals reach, `joint_reach` says.
 REACH = 2.638257273476751
+#: How far, in standard deviations, `beyond_range` integrates,
+BEYOND_END = 10.0
+#: and in how many steps.
+BEYOND_STEPS = 1001
+#: Between which logarithms of a number of ranges it searches,
+BEYOND_LOG_RANGES = (-12.0, 12.0)
+#: and how often it halves them.
+BEYOND_HALVINGS = 40
 #: Fewest values with which Bonett's interval of a standard deviation is computed: its
 #: trimmed mean takes √(n − 4).
 FEWEST_FOR_SPREAD = 5
@@ -88,6 +101,25 @@ class Reader:
     #: The number of the unit that each row of the check belongs to, (n,); rows depend on
     #: each other within a unit only. None where all rows are independent.
     units: IntArray | None = None
+    #: Whether units are blocks of time, so that rows of neighbouring units depend, too.
+    consecutive: bool = False
+
+    @classmethod
+    def of_all_rows(
+        cls,
+        checked: CheckedRows,
+        units: IntArray | None = None,
+        *,
+        consecutive: bool = False,
+    ) -> Reader:
+        """Return the reader whose intervals of all rows hold together: `JOINT_LEVEL`.
+
+        How many intervals there are differs between kinds of y, with the number of columns
+        or classes, and with what a law resolves. So they are counted first.
+        """
+        reader = cls(checked, REACH, units, consecutive)
+        count = sum(finding.kind != "wild" for finding in reader.findings())
+        return replace(reader, reach=joint_reach(count))
 
     def findings(self, rows: IntArray | None = None) -> tuple[Finding, ...]:
         """Return the findings of some rows (m,), or of all rows.
@@ -100,17 +132,32 @@ class Reader:
     def reach_by_units(self, rows: IntArray, values: FloatArray) -> float:
         """Return the reach, longer where values (m,) correlate within units.
 
-        It is multiplied by √(Σ_u (Σ_{i∈u} c_i)² / Σ_i c_i²), if that is above 1, with c the
-        centred values and u the units (the design effect of a cluster sample).
+        It is Student's, of the effective degrees of freedom of the units, times the root of
+        the variance of the mean of values by units over that by rows (the design effect of
+        a cluster sample), if that is above 1. See `condgof.null.mean_variance`.
         """
         if self.units is None:
             return self.reach
-        centred = values - values.mean()
-        units = self.units[rows]
-        squares_of_rows = float(np.square(centred).sum())
-        squares_of_units = float(np.square(np.bincount(units, centred)).sum())
-        by_units = student(self.reach, len(np.unique(units)))
-        return by_units * math.sqrt(max(squares_of_units / (squares_of_rows or 1.0), 1.0))
+        by_units = self._variance_by_units(values, self.units[rows])
+        if by_units.df == 0:
+            return math.inf
+        by_rows = mean_variance(values).variance
+        effect = by_units.variance / by_rows if by_rows > 0 else 1.0
+        return student(self.reach, by_units.df) * math.sqrt(max(effect, 1.0))
+
+    def _variance_by_units(self, values: FloatArray, units: IntArray) -> MeanVariance:
+        """Return the variance of the mean of values (m,) in units (m,).
+
+        The variance V(L) by blocks of length L is too small by a term of order 1/L, which
+        2·V(2L) − V(L) is without; it is at least V(L) and V(2L).
+        """
+        single = mean_variance(values, units)
+        if not self.consecutive:
+            return single
+        double = mean_variance(values, units // 2)
+        extrapolated = 2.0 * double.variance - single.variance
+        variance = max(extrapolated, single.variance, double.variance)
+        return single._replace(variance=variance)
 
     def mean(self, rows: IntArray, values: FloatArray, least_sd: float = 0.0) -> Estimate:
         """Return the mean of values (m,), whose sd is taken as at least `least_sd`.
@@ -124,7 +171,7 @@ class Reader:
         sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least_sd)
         half = self.reach * max(sd, 1.0)
         if sd > 0 and self.units is None:
-            half = min(half, student(self.reach, n) * sd)
+            half = min(half, student(self.reach, n - 1) * sd)
         elif self.units is not None:
             half = self.reach_by_units(rows, values) * (sd or 1.0)
         half /= math.sqrt(n)
@@ -148,7 +195,7 @@ class Reader:
         kurtosis = n * float(np.square(squares).sum()) / float(squares.sum()) ** 2
         error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
         reach = self.reach_by_units(rows, np.square(values - values.mean()))
-        half = max(reach, student(self.reach, n)) * error if error > 0 else 0.0
+        half = max(reach, student(self.reach, n - 1)) * error if error > 0 else 0.0
         excess = max(kurtosis - 3.0, 0.0)
         tail = min(1.0 + excess / EXCESS_OF_DOUBLE_REACH, MOST_STRETCHED_TAIL)
         # Bonett's small-sample factor n/(n − reach), of the variance; it is at most 2.
@@ -222,9 +269,14 @@ class Reader:
         return Estimate(count / mean, (low, high))
 
 
-def student(reach: float, n: int) -> float:
-    """Return the quantile of Student's t, n − 1 degrees of freedom, at level Φ(reach)."""
-    return -float(stdtrit(n - 1, ndtr(-reach))) if n > 1 else math.inf
+def student(reach: float, df: float) -> float:
+    """Return the quantile of Student's t, `df` degrees of freedom, at level Φ(reach)."""
+    return -float(stdtrit(df, ndtr(-reach))) if df > 0 else math.inf
+
+
+def joint_reach(count: int) -> float:
+    """Return how far each of `count` intervals reaches so that all hold: Bonferroni's."""
+    return -float(ndtri(0.5 * (1.0 - JOINT_LEVEL) / max(count, 1)))
 
 
 class Residual(NamedTuple):
@@ -298,21 +350,29 @@ def median_and_middle_half(reader: Reader, residual: Residual) -> Iterator[Findi
 
 
 def _middle_half_width(reader: Reader, residual: Residual) -> Estimate:
-    """Return the width of the middle half of residuals over that of N(0, 1)."""
-    lower_quartile, upper_quartile = (
-        float(q) for q in np.quantile(residual.z, [0.25, 0.75])
-    )
-    normal_width = 2.0 * HALF_WIDTH_50
+    """Return the width of the middle half of residuals over that of N(0, 1).
+
+    Its interval comes from those of the two quartiles: each end of it from the ends of
+    theirs that make the width smaller, or larger (Zou and Donner, 2008, Statistics in
+    Medicine 27).
+    """
+    lower, upper = (float(q) for q in np.quantile(residual.z, [0.25, 0.75]))
     lower_ends = residual_quantile_interval(reader, residual, 0.25)
     upper_ends = residual_quantile_interval(reader, residual, 0.75)
-    # Half the widths of the quartiles' intervals stand for multiples of standard errors.
-    lower_half = (lower_ends[1] - lower_ends[0]) / 2.0
-    upper_half = (upper_ends[1] - upper_ends[0]) / 2.0
+    width = upper - lower
+    narrower = _distance_of_quartiles(lower_ends[1] - lower, upper - upper_ends[0])
+    wider = _distance_of_quartiles(lower - lower_ends[0], upper_ends[1] - upper)
+    normal_width = 2.0 * HALF_WIDTH_50
+    interval = (max(width - narrower, 0.0) / normal_width, (width + wider) / normal_width)
+    return Estimate(width / normal_width, interval)
+
+
+def _distance_of_quartiles(of_lower: float, of_upper: float) -> float:
+    """Return how far the difference of two quartiles reaches, from how far each does."""
+    if math.isinf(of_lower) or math.isinf(of_upper):
+        return math.inf
     # Sample quartiles have the correlation 1/3, whatever the law.
-    variance = lower_half**2 + upper_half**2 - lower_half * upper_half * 2.0 / 3.0
-    half = math.sqrt(variance) / normal_width
-    spread = (upper_quartile - lower_quartile) / normal_width
-    return Estimate(spread, (max(spread - half, 0.0), spread + half))
+    return math.sqrt(of_lower**2 + of_upper**2 - 2.0 / 3.0 * of_lower * of_upper)
 
 
 def residual_quantile_interval(
@@ -320,19 +380,74 @@ def residual_quantile_interval(
 ) -> tuple[float, float]:
     """Return the order statistics between which a quantile lies, whatever the law of z.
 
-    How many values lie below the true quantile is binomial, and `half` is the reach of its
-    normal approximation.
+    The number of values below the true quantile is binomial. Where not even the smallest
+    value is below it with the probability that is asked for, the interval goes on beyond
+    the values (`beyond_range`).
     """
     z = residual.z
     n = len(z)
     quantile = float(np.quantile(z, level))
     below = np.asarray(z <= quantile, dtype=np.float64)
     reach = reader.reach_by_units(residual.rows, below)
-    half = min(reach * math.sqrt(n * level * (1.0 - level)), float(n))
-    first = max(math.floor(n * level - half) - 1, 0)
-    last = min(math.ceil(n * level + half), n - 1)
-    ordered = np.partition(z, [first, last])
-    return min(float(ordered[first]), quantile), max(float(ordered[last]), quantile)
+    first = _rank_below(n, level, reach)
+    last = n - 1 - _rank_below(n, 1.0 - level, reach)
+    ordered = np.partition(z, [max(first, 0), min(last, n - 1), 0, n - 1])
+    low = float(ordered[max(first, 0)])
+    high = float(ordered[min(last, n - 1)])
+    spread = float(ordered[-1] - ordered[0])
+    count = n
+    if reader.units is not None:
+        count = len(np.unique(reader.units[residual.rows]))
+    tail = float(ndtr(-reader.reach))
+    if first < 0:
+        low -= spread * beyond_range(count, level, tail)
+    if last > n - 1:
+        high += spread * beyond_range(count, 1.0 - level, tail)
+    return min(low, quantile), max(high, quantile)
+
+
+def _rank_below(n: int, level: float, reach: float) -> int:
+    """Return the largest k with P(B ≤ k) ≤ Φ(−reach), B binomial of n and `level`; or −1.
+
+    The value of rank k, counted from 0, is above the quantile at most as often.
+    """
+    tail = float(ndtr(-reach))
+    normal = n * level - min(reach * math.sqrt(n * level * (1.0 - level)), float(n))
+    k = math.ceil(normal) + 2
+    while k >= 0 and not bdtr(k, n, level) <= tail:
+        k -= 1
+    return k
+
+
+@lru_cache(maxsize=64)
+def beyond_range(n: int, level: float, tail: float) -> float:
+    """Return how far below the smallest of n values a quantile may lie, in their ranges.
+
+    With the smallest value m and the range r of n normal values, it is the least c ≥ 0 with
+    P(m − c·r > q) ≤ tail for the quantile q at `level`. Given the smallest value x, the
+    others lie between x and x + (x − q)/c:
+
+        P = n ∫_q^∞ φ(x)·(Φ(x + (x − q)/c) − Φ(x))^(n−1) dx,
+
+    which does not depend on location and scale.
+    """
+    if (1.0 - level) ** n <= tail:
+        return 0.0
+    if n < 2:
+        return math.inf
+    q = float(ndtri(level))
+    x = q + np.linspace(0.0, BEYOND_END, BEYOND_STEPS)
+    density = n * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+    def probability(log_c: float) -> float:
+        inside = ndtr(x + (x - q) * math.exp(-log_c)) - ndtr(x)
+        return float(np.trapezoid(density * inside ** (n - 1), x))
+
+    low, high = BEYOND_LOG_RANGES
+    for _ in range(BEYOND_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if probability(middle) > tail else (low, middle)
+    return math.exp(high)
 
 
 def interval_shares(

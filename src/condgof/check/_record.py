@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from condgof._typing import IntArray
@@ -108,6 +108,17 @@ class Finding(Record):
     def about(self) -> Signal:
         """What it is about, as a signal of the search is: its kind, column and label."""
         return Signal(self.kind, self.column, self.label)
+
+    def with_expected(self) -> Finding:
+        """Return it with an interval that holds what the model predicts.
+
+        A number of outliers has no interval, and is left as it is.
+        """
+        if self.kind == "wild":
+            return self
+        low, high = self.interval
+        interval = (min(low, self.expected), max(high, self.expected))
+        return replace(self, interval=interval)
 
     @property
     def telling(self) -> bool:

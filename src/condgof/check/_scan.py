@@ -827,18 +827,17 @@ def _text(label: object) -> str:
 
 
 def named_slices(
-    sets: Sequence[NamedRows],
-    checked: CheckedRows,
-    signals: Signals,
-    units: IntArray | None,
-    alpha: float,
+    sets: Sequence[NamedRows], reader: Reader, signals: Signals, alpha: float
 ) -> tuple[Slice, ...]:
-    """Test rows that have a name each; the smallest p-values first."""
-    tests = [strongest_signal(signals, rows, units) for _, rows in sets]
+    """Test rows that have a name each; the smallest p-values first.
+
+    `reader` is that of all rows.
+    """
+    checked = reader.checked
+    tests = [strongest_signal(signals, rows, reader.units) for _, rows in sets]
     adjusted = holm(np.array([p for p, _, _ in tests]))
-    reader = Reader(
-        checked, -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about)))), units
-    )
+    reach = -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about))))
+    reader = replace(reader, reach=reach)
     slices = []
     for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
         findings = led(reader.findings(rows), signals.about[k], z)
@@ -908,7 +907,14 @@ def bennett_bound(
 def _by_units(
     values: FloatArray, units: IntArray, known: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compare sums with their variation between units, by Student's t distribution."""
+    """Compare sums with their variation between units, by Student's t distribution.
+
+    z = Σ_u S_u/√(Σ_u S_u²) of the sums S_u over units. Sums that differ in variance make
+    large z rarer, not more frequent (Benjamini, 1983, JASA 78). The p-value of c units is
+    at least 2^(1 − c): that often all S_u have the same sign, and sums that differ in
+    nothing but their sign, such as those of classes or of the scores of a Laplace
+    distribution, have the largest z then, √c.
+    """
     count = int(units.max()) + 1
     each = np.stack([np.bincount(units, column, count) for column in values.T])
     # At least what is known of it: a few rows may be alike by chance.
@@ -916,8 +922,9 @@ def _by_units(
     z = each.sum(axis=1) / np.sqrt(variance)
     # z² ≤ count by Cauchy and Schwarz; as a t statistic of the mean over units.
     t = z * np.sqrt((count - 1) / np.maximum(count - z**2, 1e-12)) if count > 1 else 0.0 * z
-    with np.errstate(divide="ignore"):
-        return np.log(np.minimum(2.0 * stdtr(max(count - 1, 1), -np.abs(t)), 1.0)), z
+    by_student = 2.0 * stdtr(max(count - 1, 1), -np.abs(t))
+    pvalues = np.clip(by_student, math.ldexp(1.0, 1 - min(count, 1000)), 1.0)
+    return np.log(pvalues), z
 
 
 def holm(pvalues: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from condgof.errors import check_number
 from condgof.kernels import CovariateKernel, Gaussian, median_distance
 from condgof.laws import Law, Outcomes
 from condgof.methods import Design
-from condgof.null import Dependence
+from condgof.null import Dependence, effective_df, weights_by_size
 from condgof.residuals import Residuals, SteinTestFunctions
 from condgof.result import decimals, estimate_text, short
 from condgof.sample import Seed, Use
@@ -72,6 +72,15 @@ ENOUGH = "good enough"
 UNDECIDED = "undecided"
 #: Power at which the minimum detectable effect is computed.
 POWER = 0.8
+#: What the combination of several statistics costs the verdict: as much as this share of α.
+SHARE_OF_ALPHA = 1 / 2
+#: The same where rows depend on each other: random signs of few units, of which the larger
+#: of two p-values may count, cost as much again.
+SHARE_OF_ALPHA_BY_UNITS = 1 / 4
+#: The information of the verdict on log σ, over that of a shift. Fisher's is 2; its
+#: statistics, which are for other misfits as well, use this much of it for a spread that
+#: is too small.
+INFORMATION_ON_SPREAD = 1.7
 #: The largest minimum detectable effect that is reported, in standard deviations of y.
 MOST = 4.0
 HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
@@ -150,6 +159,9 @@ class PairSums:
     square: float
     least: float
     lead: float
+    #: Effective degrees of freedom of what is estimated from the variation between parcels
+    #: of unequal sizes; None for n − 1.
+    df: float | None = None
 
     @property
     def noise(self) -> float:
@@ -173,7 +185,8 @@ class PairSums:
         variance = 4.0 * slope * d / n + 2.0 * square / (n * (n - 1))
         third = 24.0 * lead * slope * d / n**2 + 8.0 * lead * square / n**3
         shape = min(4.0 / max(third / variance / math.sqrt(variance), 1e-3) ** 2, 1e6)
-        few = 1.0 if p == 0.5 else float(stdtrit(n - 1, p) / ndtri(p))
+        df = n - 1.0 if self.df is None else self.df
+        few = 1.0 if p == 0.5 else float(stdtrit(df, p) / ndtri(p))
         return d + few * math.sqrt(variance / shape) * float(gammaincinv(shape, p) - shape)
 
     def reaching(
@@ -223,9 +236,11 @@ def pair_sums(
     `move` (n, q) is what a misfit of size 1 does to the mean of ξ, None where that does not
     depend on x. What is `expected` counts, where it is known: rare events may not have
     come. Rows that depend on each other are summed up in parcels, and pairs within one are
-    left out.
+    left out. Parcels have weights (`condgof.null.weights_by_size`), the same for ξ and for
+    `move`, so that no large group decides alone.
     """
     n, unit, least = len(f), 1.0, 0.0
+    df = None
     some = np.arange(0, n, -(-n // MATRIX))
     move = np.ones((n, 1)) if move is None else move
     if expected is not None:
@@ -234,10 +249,22 @@ def pair_sums(
     if parcels is not None:
         cuts = np.flatnonzero(np.diff(np.sort(parcels))) + 1
         parts = np.split(np.argsort(parcels, kind="stable"), cuts)
+        n_g = np.array([len(p) for p in parts], dtype=np.float64)
+        squares = np.square(f).sum(axis=1) * np.square(xi).sum(axis=1)
         xi, move = (np.stack([(f[p].T @ v[p]).ravel() for p in parts]) for v in (xi, move))
+        by_group = weights_by_size(
+            squares=np.square(xi).sum(axis=1, keepdims=True),
+            diagonal=np.array([[squares[p].sum()] for p in parts]),
+            n_g=n_g,
+        )
+        xi = by_group * xi
+        move = by_group * move
         # In units that make the mean over pairs of parcels that over pairs of their rows.
-        count, within = len(parts), sum(float(len(p)) ** 2 for p in parts)
-        unit = count * (count - 1) / (float(n) ** 2 - within)
+        count = len(parts)
+        rows_counted = by_group[:, 0] * n_g
+        between_parcels = rows_counted.sum() ** 2 - np.square(rows_counted).sum()
+        unit = count * (count - 1) / float(between_parcels)
+        df = effective_df(rows_counted)
         n, f, some = count, np.ones((count, 1)), np.arange(count)
     weights = np.square(f).sum(axis=1)
     # Means of each row of (ffᵀ)∘(ξξᵀ) without the diagonal.
@@ -263,6 +290,7 @@ def pair_sums(
         square=size**2 * square,
         least=unit * least,
         lead=min(max(cube, 0.0) / max(square, 1e-30) ** 1.5, 1.0),
+        df=df,
     )
 
 
@@ -324,10 +352,11 @@ class Size:
         return lambda d: self.wider(self.of(d / part.near))
 
     def power(self, alpha: float, n: int | None) -> Power:
-        """Return the size whose D̂ is large enough in `POWER` of all samples of n units.
+        """Return the size whose D̂ is large enough in `POWER` of all samples of n rows.
 
-        The verdict combines several statistics, which costs about what half the alpha does.
+        `n` is None where rows depend on each other: then samples have as many units.
         """
+        share = SHARE_OF_ALPHA_BY_UNITS if n is None else SHARE_OF_ALPHA
         least, spread, sizes = -math.log(1.0 + alpha - POWER) / (n or math.inf), None, []
         for part in self.parts:
             square = (
@@ -338,7 +367,7 @@ class Size:
                 0.0,
             )
             if true.noise > 0:
-                enough = true.quantile(0.0, 1.0 - alpha / (2 * len(self.parts)))
+                enough = true.quantile(0.0, 1.0 - share * alpha / len(self.parts))
                 d = true.reaching(enough, 1.0 - POWER, self._wider(part), 0.0)
             sizes.append(self.of(d / part.near))
         # Where nothing is different nothing can be seen: rare events come one by one.
@@ -350,9 +379,7 @@ class Size:
             )
         words = self.like.format(short(size)) + (f" ({self._how})" if self.note else "")
         if self.single:
-            spread = math.exp(
-                size / math.sqrt(2.0)
-            )  # log σ has twice the Fisher information
+            spread = math.exp(size / math.sqrt(INFORMATION_ON_SPREAD))
             words += (
                 ", or a spread wrong by a factor of"
                 f" {spread:.{decimals(spread - 1.0) - 1}f},"

@@ -32,9 +32,16 @@ from condgof.null._draws import (
     TestedRows,
     settle,
 )
+from condgof.null._groups import (
+    GroupResample,
+    GroupSigns,
+    intraclass_correlation,
+    weights_by_size,
+)
 from condgof.null._paired import Difference, differences
 from condgof.null._resample import GaussianLimit, RecombinedResample, Resample
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns, block_length
+from condgof.null._units import MeanVariance, effective_df, mean_variance
 
 __all__ = [
     "LARGER_OF_TWO",
@@ -49,6 +56,9 @@ __all__ = [
     "Family",
     "FirstStatistic",
     "GaussianLimit",
+    "GroupResample",
+    "GroupSigns",
+    "MeanVariance",
     "Null",
     "NullDraws",
     "ParcelSigns",
@@ -65,8 +75,11 @@ __all__ = [
     "choose_nulls",
     "dependence_of",
     "differences",
+    "effective_df",
     "group_weights",
+    "intraclass_correlation",
     "log_tail",
+    "mean_variance",
     "multinomial_weights",
     "normal_pvalue",
     "permutation_weights",
@@ -77,5 +90,6 @@ __all__ = [
     "sign_weights",
     "stretch_weights",
     "warn_if_correlated",
+    "weights_by_size",
     "without_misfit",
 ]

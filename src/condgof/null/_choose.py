@@ -6,12 +6,21 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import NoReturn
 
+import numpy as np
+
 from condgof.errors import UnsupportedModelError
 from condgof.null._dependence import Dependence
 from condgof.null._draws import Null, TestedRows
+from condgof.null._groups import GroupResample, GroupSigns, intraclass_correlation
 from condgof.null._resample import GaussianLimit, RecombinedResample, Resample
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns
-from condgof.residuals import CellResiduals, NormalScoreResiduals, Residuals
+from condgof.null._units import effective_df
+from condgof.residuals import (
+    CellResiduals,
+    CensoredResiduals,
+    NormalScoreResiduals,
+    Residuals,
+)
 from condgof.stein import PIECE_ROWS, Plan
 
 #: Every draw resamples all rows up to this many rows. For more rows, what
@@ -24,8 +33,18 @@ ROW_WORK = 1000
 #: Up to this many rows each row has a bootstrap weight of its own, and all weights are held
 #: at once. For more rows, blocks or parcels of rows have the weights.
 WEIGHTED_ROWS = PIECE_ROWS
+#: Where the effective number of groups (`condgof.null.effective_df`) is larger, the
+#: skewness of their sums does not matter to random signs.
+FEW_GROUPS = 60
+#: Groups are resampled up to this work of all draws together, in sums over a group.
+GROUPED_WORK = 1e9
 #: The note of a result where rows depend on each other and the p-value is that of resampled
 #: y, because it is larger than that of random signs.
+LARGER_BY_GROUP = (
+    "of two p-values, by random signs of groups and by resampling y with rows that are"
+    " correlated within groups, the larger one counts: here the latter"
+)
+#: The same where it is row by row that y is resampled.
 LARGER_OF_TWO = (
     "of two p-values, by signs that groups or blocks share and by drawing y anew from the"
     " model, the larger one counts: here the latter"
@@ -69,7 +88,10 @@ def choose_nulls(
         refuse_resampling()
     if resampling is not None and null in ("auto", "model"):
         return [resampling]
-    signs = _sign_null(rows, dependence, bootstrap=null)
+    signs = _sign_null(plan, rows, dependence, bootstrap=null)
+    by_group = _grouped_resampling(plan, rows, residuals, dependence, n_boot=n_boot)
+    if by_group is not None and null == "auto":
+        return [signs, by_group]
     if dependence.independent or not isinstance(residuals, CellResiduals):
         return [signs]
     # The second null resamples row by row, as if rows were independent.
@@ -132,8 +154,44 @@ def _(residuals: CellResiduals, dependence: Dependence) -> Null:
     return RecombinedResample(dependence)
 
 
-def _sign_null(rows: TestedRows, dependence: Dependence, *, bootstrap: str) -> Null:
-    """Return the null of random signs: of rows, of blocks, or of parcels of rows."""
+def _grouped_resampling(
+    plan: Plan,
+    rows: TestedRows,
+    residuals: Residuals,
+    dependence: Dependence,
+    *,
+    n_boot: int,
+) -> GroupResample | None:
+    """Return the null that resamples y of few groups of rows, or None.
+
+    With many groups random signs alone keep the level. The resamplers of normal scores and
+    of censored times draw one number a row, which `GroupResample` correlates.
+    """
+    codes = dependence.codes
+    if codes is None or dependence.independent or len(plan.statistics) == 1:
+        return None
+    by_numbers = isinstance(residuals, (NormalScoreResiduals, CensoredResiduals))
+    can_resample = plan.test_functions.resampled and rows.can_resample
+    if not by_numbers or not can_resample or rows.is_stream or len(codes) != residuals.n:
+        return None
+    products = sum(cut.x_width * cut.y_width for cut in plan.cuts)
+    work = float(dependence.count * products) * n_boot
+    if effective_df(np.bincount(codes)) > FEW_GROUPS or work > GROUPED_WORK:
+        return None
+    return GroupResample(
+        replace(dependence, notes=(*dependence.notes, LARGER_BY_GROUP)),
+        codes=codes,
+        rho=intraclass_correlation(residuals.dependence_values(), codes),
+    )
+
+
+def _sign_null(
+    plan: Plan, rows: TestedRows, dependence: Dependence, *, bootstrap: str
+) -> Null:
+    """Return the null of random signs: of rows, of groups, of blocks or of parcels."""
+    # Tests of one pair of kernels are those of the paper: their statistics have no weights.
+    if dependence.count and not dependence.independent and len(plan.statistics) > 1:
+        return GroupSigns(bootstrap, dependence)
     if rows.total <= WEIGHTED_ROWS:
         return RowSigns(bootstrap, dependence)
     if dependence.independent:

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError
 from condgof.null._bootstrap import normal_pvalue
 from condgof.null._dependence import Dependence, Groups
+from condgof.null._units import mean_variance
 
 #: The smallest p-value that is ever reported.
 SMALLEST_PVALUE = normal_pvalue(math.inf)
@@ -57,9 +58,9 @@ class Difference:
 
         z = t + A t² + A² t³/3 + B,   A = (2·cube + 3·cross)/6,   B = (cube + 3·cross)/6.
 
-    The z of a U-statistic is compared with the normal distribution; for the mean of `count`
-    units the smaller of |t| and |z| is compared with Student's. Swapping the two models
-    changes every sign.
+    The z of a U-statistic is compared with the normal distribution; for the mean of rows
+    in units the smaller of |t| and |z| is compared with Student's t of `df` degrees of
+    freedom. Swapping the two models changes every sign.
     """
 
     #: The first model's value minus the second's.
@@ -70,9 +71,9 @@ class Difference:
     cube: float = 0.0
     #: E g g'φ/(σ³√n), for the rest φ of the U-statistic's matrix; 0 for a mean.
     cross: float = 0.0
-    #: Number of independent units that the difference is a mean over; None for a
-    #: U-statistic.
-    count: int | None = None
+    #: Effective degrees of freedom of the error of a mean over independent units; None for
+    #: a U-statistic.
+    df: float | None = None
 
     @classmethod
     def from_rows(cls, d: FloatArray, rows: Dependence | None = None) -> Difference:
@@ -85,17 +86,15 @@ class Difference:
             # The sum is NaN where both models have an infinite score.
             with np.errstate(invalid="ignore"):
                 return cls(float(np.sum(d)), 0.0)
-        n = len(d)
         value = float(d.mean())
-        centred = d - value
         if rows is None or rows.independent:
-            return cls._from_unit_sums(value, centred, n)
+            return cls._from_units(value, d, None)
         if isinstance(rows.units, Groups):
-            return cls._from_unit_sums(value, np.bincount(rows.units.codes, centred), n)
+            return cls._from_units(value, d, rows.units.codes)
         length = rows.length or 1
-        row = np.arange(n)
-        single = cls._from_unit_sums(value, np.bincount(row // length, centred), n)
-        double = cls._from_unit_sums(value, np.bincount(row // (2 * length), centred), n)
+        row = np.arange(len(d))
+        single = cls._from_units(value, d, row // length)
+        double = cls._from_units(value, d, row // (2 * length))
         variance = max(
             2.0 * double.error**2 - single.error**2, single.error**2, double.error**2
         )
@@ -108,21 +107,19 @@ class Difference:
         return cls.from_rows(d, Dependence(codes=codes.ravel()))
 
     @classmethod
-    def _from_unit_sums(cls, value: float, sums: AnyArray, n: int) -> Difference:
-        """Take the sums of n centred differences over each independent unit, (count,)."""
-        count = len(sums)
-        if count < 2:
+    def _from_units(cls, value: float, d: FloatArray, units: IntArray | None) -> Difference:
+        """Take differences d (n,), of mean `value`, in units (n,) that are independent."""
+        variance, df, sums = mean_variance(d, units)
+        if df == 0:
             raise InputError(
                 "One block or group of rows tells nothing of how much a difference varies."
                 " Pass a shorter block length (dependence=), or more rows."
             )
         square = float(np.square(sums).sum())
         if square == 0:
-            return cls(value, 0.0, count=count)
-        third_moment = float((sums * sums * sums).sum()) / count
-        skewness = third_moment / (square / count) ** 1.5
-        error = math.sqrt(count / (count - 1) * square) / n
-        return cls(value, error, cube=skewness / math.sqrt(count), count=count)
+            return cls(value, 0.0, df=df)
+        cube = float((sums * sums * sums).sum()) / square**1.5
+        return cls(value, math.sqrt(variance), cube=cube, df=df)
 
     @property
     def _edgeworth(self) -> EdgeworthTerms:
@@ -141,15 +138,15 @@ class Difference:
         if self.error == 0:
             certain = self.value != 0 and not math.isnan(self.value)
             return SMALLEST_PVALUE if certain else 1.0
-        if self.count is None:
+        if self.df is None:
             return min(1.0, 2.0 * normal_pvalue(abs(self._corrected_z)))
         smaller = min(abs(self.value / self.error), abs(self._corrected_z))
-        return max(float(2.0 * stdtr(self.count - 1, -smaller)), SMALLEST_PVALUE)
+        return max(float(2.0 * stdtr(self.df, -smaller)), SMALLEST_PVALUE)
 
     @property
     def z(self) -> float:
         """The difference as a standard normal number: its z, or that of its p-value."""
-        if self.count is None and self.error:
+        if self.df is None and self.error:
             return self._corrected_z
         if self.pvalue >= 1:
             return 0.0
@@ -160,12 +157,12 @@ class Difference:
         if self.error == 0:
             return self.value, self.value
         upper = 0.5 + level / 2.0
-        if self.count is None:
+        if self.df is None:
             quantile = float(ndtri(upper))
             high = self._edgeworth.t_of_z(quantile)
             low = self._edgeworth.t_of_z(-quantile)
         else:
-            quantile = float(stdtrit(self.count - 1, upper))
+            quantile = float(stdtrit(self.df, upper))
             high = max(self._edgeworth.t_of_z(quantile), quantile)
             low = min(self._edgeworth.t_of_z(-quantile), -quantile)
         return self.value - self.error * high, self.value - self.error * low

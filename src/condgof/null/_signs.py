@@ -73,7 +73,7 @@ class RowSigns:
         if len(plan.statistics) == 1:  # tests of one pair of kernels have no other family
             return drawn
         (piece,) = rows.pieces()  # at most `PIECE_ROWS` rows get weights of their own
-        values = _additional_values(plan, piece)
+        values = additional_values(plan, piece)
         if values is None:
             return drawn
         # Where only Stein scores are known, there is no statistic of the largest outliers:
@@ -81,7 +81,7 @@ class RowSigns:
         return drawn.plus(OUTLIERS, float(values.sum()), values @ w)
 
 
-def _additional_values(plan: Plan, piece: Piece) -> FloatArray | None:
+def additional_values(plan: Plan, piece: Piece) -> FloatArray | None:
     """Return the additional function of single rows, (b,), 0 in rows that do not count."""
     if piece.keep is None:
         return plan.test_functions.additional_values(piece.x, piece.residuals)
