@@ -29,6 +29,7 @@ from findable import FINDABLE_CHECKS
 from grouped import GROUP_CHECKS
 from monitoring import MONITOR_CHECKS
 from repairs import REPAIR_CHECKS
+from shared_errors import SHARED_ERROR_CHECKS
 from sizes import SIZE_CHECKS
 from tuning import TUNING_CHECKS
 
@@ -116,6 +117,7 @@ def main() -> int:
         **DIRECTION_CHECKS,
         **MONITOR_CHECKS,
         **COMPOSITE_CHECKS,
+        **SHARED_ERROR_CHECKS,
         **CENSORED_CHECKS,
         **CIRCULAR_CHECKS,
         **REPAIR_CHECKS,

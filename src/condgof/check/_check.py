@@ -18,6 +18,7 @@ from condgof.check._repair import Base, gained
 from condgof.check._scan import (
     LEAST,
     LEAST_ROWS,
+    WHOLE_SAMPLES,
     Scan,
     Space,
     named_slices,
@@ -32,9 +33,10 @@ from condgof.check._size import (
     units_of,
 )
 from condgof.check._text import message
-from condgof.check.kinds import CheckedRows
+from condgof.check.kinds import CheckedRows, Signals
 from condgof.engine import single_threaded_blas, stages
 from condgof.methods import Options, censored_model, prepare, run_adaptive
+from condgof.null import Dependence
 from condgof.result import GofResult, check_alpha
 from condgof.sample import CONTENT_SEED, RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY, Units
@@ -176,7 +178,7 @@ def check(
             depend = thinned(options.row_dependence, checked.rows, rows.n)
         # The number of the unit, of rows that depend on each other, that each row is in.
         parcels = units_of(depend, checked.n)
-        signals = checked.signals(law, checked_sample, seed)
+        signals = checked.all_signals(law, checked_sample, seed)
         begin("slices")
         space = Space.of(checked.axes, signals, checked_sample.sample.content_keys)
         scan = None
@@ -193,6 +195,7 @@ def check(
         power = power_of(bench, alpha)
         begin("numbers")
         reader = Reader.of_all_rows(checked, parcels, consecutive=depend.codes is None)
+        reader = replace(reader, reach=reader.reach * inflation_of(signals, depend))
         prenamed: tuple[Slice, ...] = ()
         if sets:
             prenamed = named_slices(sets, reader, signals, alpha)
@@ -209,6 +212,15 @@ def check(
             allowed=allowed,
             base=Base(model, law, checked_sample, parcels),
         )
+
+
+def inflation_of(signals: Signals, dependence: Dependence) -> float:
+    """Return how much wider intervals are where rows of y share an error, at least 1."""
+    shares_error = dependence.independent and signals.replicated is not None
+    if not shares_error or signals.variance is None:
+        return 1.0
+    assert signals.replicated is not None
+    return signals.replicated.inflation(signals.variance)
 
 
 def assemble_report(
@@ -341,6 +353,11 @@ def _notes(checked: CheckedRows, scan: Scan | None, base: Base | None) -> Iterat
                 " p-values come from these; their numbers are of all their rows"
             )
         yield from checked.search_notes()
+        if scan.null == WHOLE_SAMPLES:
+            yield (
+                "the interval of the effect size and the minimum detectable effect take"
+                " rows as independent, which they are not here"
+            )
         if "signs" in scan.null:
             yield f"p-values of slices are corrected for the search by random {scan.null}"
         if base is not None and not base.law.of_x:

@@ -271,7 +271,7 @@ class Reader:
 
 def student(reach: float, df: float) -> float:
     """Return the quantile of Student's t, `df` degrees of freedom, at level Φ(reach)."""
-    return -float(stdtrit(df, ndtr(-reach))) if df > 0 else math.inf
+    return -float(stdtrit(df, float(ndtr(-reach)))) if df > 0 else math.inf
 
 
 def joint_reach(count: int) -> float:

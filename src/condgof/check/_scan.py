@@ -29,7 +29,7 @@ from condgof.check._record import Condition, Finding, Slice
 from condgof.check._size import units_of
 from condgof.check._text import listed
 from condgof.check._words import direction_of
-from condgof.check.kinds import CellSignals, CheckedRows, Signals
+from condgof.check.kinds import CellSignals, CheckedRows, ReplicatedSignals, Signals
 from condgof.engine import Engine
 from condgof.errors import InputError, InputTypeError
 from condgof.methods import SubgroupStatistic
@@ -77,6 +77,8 @@ BEGIN = 249
 FEW = 10
 #: Draws at a time.
 CHUNK = 16
+#: What results call the null of whole samples.
+WHOLE_SAMPLES = "whole samples in place of y"
 #: Candidate slices whose overlaps are compared before one is reported.
 COMPARED = 400
 #: Rows on which overlaps are computed.
@@ -323,6 +325,9 @@ class Scan:
     ) -> Scan:
         """Search, and draw from the null: more draws only where the p-value is small."""
         began, signals = time.perf_counter(), signals.take(space.searched)
+        if rows.independent and signals.replicated is not None:
+            found = _by_replicates(space, signals, signals.replicated, n_boot, engine)
+            return replace(found, seconds=time.perf_counter() - began)
         known, nulls = (
             () if signals.variance is None else variances_of(space, signals),
             list[Null](),
@@ -439,6 +444,34 @@ class Scan:
             variances = tuple(map(np.maximum, self.variances, seen))
             every = compared(self.space, values, variances, skewness)
         return named
+
+
+def largest_of(space: Space, signals: Signals) -> Found:
+    """Return the slice with the largest |N| less its penalty, by the signals' variances."""
+    variances = variances_of(space, signals)
+    return best_of(space, compared(space, signals.values, variances, signals.skewness))
+
+
+def _by_replicates(
+    space: Space,
+    signals: Signals,
+    replicated: ReplicatedSignals,
+    n_boot: int,
+    engine: Engine,
+) -> Scan:
+    """Search y, and for the null whole samples in its place: rows share an error.
+
+    Draw by draw these are the samples of the verdict, so that all are drawn.
+    """
+
+    def task(number: int) -> float:
+        return largest_of(space, replicated.signals(number)).value
+
+    best = largest_of(space, signals)
+    numbers = range(min(n_boot, replicated.count))
+    draws = settle_ties(best.value, np.array(list(engine.local.map(task, numbers))), SAME)
+    variances = variances_of(space, signals)
+    return Scan(space, signals, variances, draws, WHOLE_SAMPLES, best)
 
 
 def best_of(space: Space, every: list[AnyArray]) -> Found:
@@ -835,12 +868,19 @@ def named_slices(
     """
     checked = reader.checked
     tests = [strongest_signal(signals, rows, reader.units) for _, rows in sets]
+    reaches = [1.0] * len(sets)
+    if reader.units is None and signals.replicated is not None:
+        own = _tests_by_replicates(signals, signals.replicated, [rows for _, rows in sets])
+        tests = [one.test for one in own]
+        reaches = [one.inflation for one in own]
     adjusted = holm(np.array([p for p, _, _ in tests]))
     reach = -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about))))
     reader = replace(reader, reach=reach)
     slices = []
-    for (condition, rows), p, (_, k, z) in zip(sets, adjusted.tolist(), tests, strict=True):
-        findings = led(reader.findings(rows), signals.about[k], z)
+    adjusted_tests = zip(sets, adjusted.tolist(), tests, reaches, strict=True)
+    for (condition, rows), p, (_, k, z), wider in adjusted_tests:
+        wide = replace(reader, reach=wider * reader.reach)
+        findings = led(wide.findings(rows), signals.about[k], z)
         said = direction_of(findings[0]) if p <= alpha else "no evidence"
         about = (
             (condition,),
@@ -887,6 +927,41 @@ def strongest_signal(
         k,
         float(z[k]),
     )
+
+
+class ReplicatedTest(NamedTuple):
+    """A test of named rows whose null is whole samples in place of y."""
+
+    test: tuple[float, int, float]  #: p-value, strongest signal, and N of it.
+    #: How many times as much as its variance says the strongest sum varies, at least 1.
+    inflation: float
+
+
+def _tests_by_replicates(
+    signals: Signals, replicated: ReplicatedSignals, sets: Sequence[IntArray]
+) -> list[ReplicatedTest]:
+    """Compare sums over named rows with those of whole samples, by Student's t.
+
+    If sums of y and of m samples are exchangeable and about normal, the former less the
+    mean of the latter over their standard deviation, and over √(1 + 1/m), is Student's t
+    with m − 1 degrees of freedom.
+    """
+    drawn = replicated.sums(sets)
+    m = len(drawn)
+    tests = []
+    for rows, sums in zip(sets, np.moveaxis(drawn, 1, 0), strict=True):
+        spread = np.maximum(sums.std(axis=0, ddof=1), 1e-150)
+        t = (signals.values[rows].sum(axis=0) - sums.mean(axis=0)) / spread
+        t /= math.sqrt(1.0 + 1.0 / m)
+        k = int(np.argmax(np.abs(t)))
+        p = min(1.0, 2.0 * len(t) * float(stdtr(m - 1, -abs(t[k]))))
+        inflation = 1.0
+        if signals.variance is not None:
+            known = math.sqrt(max(float(signals.variance[rows, k].sum()), 1e-300))
+            inflation = max(1.0, float(spread[k]) / known)
+        test = (max(p, TINY), k, float(t[k]))
+        tests.append(ReplicatedTest(test=test, inflation=inflation))
+    return tests
 
 
 def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:

@@ -67,9 +67,11 @@ from condgof.laws._discrete import (
     probabilities,
 )
 from condgof.laws._draws import (
+    Draws,
     RankOutcomes,
     RowDraws,
     VectorDraws,
+    common_precision,
     from_draws,
     row_uniforms,
 )
@@ -110,10 +112,12 @@ from condgof.laws._known import (
 )
 from condgof.laws._law import (
     TINY,
+    FoldError,
     Joined,
     Law,
     Model,
     ModelLike,
+    Refit,
     check_shape,
     evaluate_cdf_grid,
     log_tail_scores,
@@ -160,8 +164,10 @@ __all__ = [
     "Columns",
     "Discrete",
     "DiscreteFolds",
+    "Draws",
     "Event",
     "Exponential",
+    "FoldError",
     "Folds",
     "Gamma",
     "Histograms",
@@ -189,6 +195,7 @@ __all__ = [
     "Quantiles",
     "RankOutcomes",
     "RatioOutcomes",
+    "Refit",
     "Repaired",
     "RepairedCounts",
     "RowDraws",
@@ -218,6 +225,7 @@ __all__ = [
     "class_numbers",
     "class_probabilities",
     "columns",
+    "common_precision",
     "compare_angles",
     "count_scores",
     "crossfit",

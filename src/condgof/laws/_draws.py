@@ -219,11 +219,14 @@ class RankOutcomes:
         The number d_y of columns of y.
     centre : ndarray of shape (n, width)
         The mean over the candidates of their features.
+    code : int
+        The candidate that counts as observed in all rows: 0, y itself, or a draw.
     """
 
     ranks: AnyArray
     columns: int
     centre: FloatArray
+    code: int = 0
 
     # The residuals are not e_code − p.
     linear = False
@@ -253,12 +256,16 @@ class RankOutcomes:
 
     @property
     def observed(self) -> IntArray:
-        """The codes of y itself, (n,): 0 in each row."""
-        return np.zeros(len(self.ranks), dtype=np.int64)
+        """The codes of the observed candidates, (n,)."""
+        return np.full(len(self.ranks), self.code, dtype=np.int64)
+
+    def at(self, code: int) -> RankOutcomes:
+        """Return the same with one draw in the place of y in all rows."""
+        return replace(self, code=code)
 
     def take(self, rows: IntArray) -> RankOutcomes:
         """Return the outcomes of some rows, given by their numbers (r,)."""
-        return RankOutcomes(self.ranks[rows], self.columns, self.centre[rows])
+        return replace(self, ranks=self.ranks[rows], centre=self.centre[rows])
 
     def _features(self, codes: IntArray) -> FloatArray:
         """Return the features of the ranks of one candidate a row, (n, width)."""
@@ -378,6 +385,14 @@ def from_draws(draws: object, *, rng: RngLike = 0, period: float | None = None) 
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for
     any m. With m = 19 it tells little of tails; a hundred lose hardly any power.
+
+    Column s of the draws is one draw of all rows. Where rows of a draw share something,
+    such as the parameters of a posterior draw, residuals of a true model go up and down
+    together. The draws show it, and `adaptive` and `check` then compare y with whole draws
+    in its place: y and its draws are exchangeable, so that the level is exact whatever rows
+    have in common. p-values are multiples of 1/(m + 1) there: take 199 draws or more. If
+    rows do not belong together (each was sampled by a run of its own), shuffle the draws
+    within each row, or sort them. Other tests, such as `kcsd`, take rows as independent.
 
     Parameters
     ----------

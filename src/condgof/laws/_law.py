@@ -26,6 +26,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    NamedTuple,
     NoReturn,
     Protocol,
     Self,
@@ -94,7 +95,7 @@ def replace_rows(law: L, rows: IntArray, **fields: Any) -> L:
     """Return a law that is a dataclass, with other `fields`, for some of its rows.
 
     What is declared beside the fields goes with it: the ends of the support, taken at
-    `rows` where they differ by row, and `of_x`.
+    `rows` where they differ by row, `of_x`, and what is known of folds.
     """
     ends = getattr(law, "ends", None)
     if ends:
@@ -102,13 +103,44 @@ def replace_rows(law: L, rows: IntArray, **fields: Any) -> L:
     part = replace(law, **fields)  # type: ignore[type-var]
     if "of_x" in vars(law):
         object.__setattr__(part, "of_x", law.of_x)
+    carry_folds(law, part, rows)
     return part
+
+
+def carry_folds(law: Law, part: Law, rows: IntArray) -> None:
+    """Give the law of some rows what is known of the folds that it comes from."""
+    if "fold_error" in vars(law):
+        object.__setattr__(part, "fold_error", law.fold_error)
+    if "refits" in vars(law):
+        refits = tuple(Refit(one.law.take(rows), one.y[rows]) for one in law.refits)
+        object.__setattr__(part, "refits", refits)
 
 
 def _take_end(end: AnyArray, rows: IntArray) -> AnyArray:
     """Return an end of the support at some rows; one that holds for all rows stays."""
     differs_by_row = np.ndim(end) > 0 and len(end) > 1
     return end[rows] if differs_by_row else end
+
+
+class FoldError(NamedTuple):
+    """How far predictions depend on which rows they were fitted on.
+
+    All are means over rows, in units of the predicted variance.
+    """
+
+    #: Variance of the predictions of a fit to all rows (a jackknife over folds): about the
+    #: number of parameters over n for least squares.
+    instability: float
+    #: What predicted variances leave out of it: how much larger squared residuals of new
+    #: rows are expected than predicted.
+    left_out: float
+
+
+class Refit(NamedTuple):
+    """A sample drawn from a fitted model, and the law that was fitted to it."""
+
+    law: Law
+    y: AnyArray  #: (n,) or (n, d_y).
 
 
 class Law:
@@ -170,6 +202,10 @@ class Law:
     normalised: bool = True
     #: The index of the pandas objects that the law was constructed from, or None.
     index: Any = None
+    #: Of out-of-fold predictions, how much they vary with the rows of the fit.
+    fold_error: FoldError | None = None
+    #: Of out-of-fold predictions, samples drawn under the model and all folds fitted again.
+    refits: tuple[Refit, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Guard the methods of a user's law: errors are raised anew with their names."""
@@ -408,6 +444,8 @@ class Around(Law):
     name = same_as("law.name")
     index = same_as("law.index")
     of_x = same_as("law.of_x")
+    fold_error = same_as("law.fold_error")
+    refits = same_as("law.refits")
     notes = same_as("law.notes")
     normalised = same_as("law.normalised")
     support = same_as("law.support")

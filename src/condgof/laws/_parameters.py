@@ -29,6 +29,7 @@ from condgof.laws._law import (
     TINY,
     Law,
     as_rows,
+    carry_folds,
     log_tail_scores,
     row_count,
     same_as,
@@ -235,6 +236,7 @@ class Parametric(Law):
             name: p.take(rows, self._rows) for name, p in self._parameters().items()
         }
         law = self._with(parameters, len(rows))
+        carry_folds(self, law, rows)
         if self.index is None:
             return law
         return with_index(law, self.index.to_series().iloc[rows])

@@ -15,11 +15,12 @@ from condgof.engine import as_engine
 from condgof.errors import (
     InputError,
     InputTypeError,
+    UnsupportedModelError,
     check_choice,
     check_number,
     check_object,
 )
-from condgof.laws import Scores, as_model, columns
+from condgof.laws import Law, Scores, as_model, columns
 from condgof.null import (
     NULLS,
     Dependence,
@@ -58,6 +59,10 @@ from condgof.stein import (
 #: solver="auto" is exact up to this many multiplications, n²·n_boot: half a second on two
 #: cores, and n = 5,000 for 1,000 draws.
 EXACT_WORK = 2.5e10
+#: Out-of-fold predictions may leave out this much of the predicted variance,
+MOST_LEFT_OUT = 0.12
+#: and this many standard errors of a mean square of n rows.
+MOST_STANDARD_ERRORS = 1.5
 
 
 class HowToRead(TypedDict, total=False):
@@ -217,6 +222,30 @@ class Options:
         )
 
 
+def refuse_unstable_folds(law: Law) -> None:
+    """Refuse out-of-fold predictions that leave out too much of their estimates' error.
+
+    Squared residuals of new rows exceed what is predicted by `left_out`, which a test takes
+    for a misfit where it is not small beside the standard error √(2/n) of their mean.
+    """
+    error = law.fold_error
+    if error is None or law.refits:
+        return
+    limit = min(MOST_LEFT_OUT, MOST_STANDARD_ERRORS * (2.0 / law.n) ** 0.5)
+    if error.left_out <= limit:
+        return
+    raise UnsupportedModelError(
+        "The predictions of crossfit depend on the rows of their fits: between fits they"
+        f" vary by {error.instability:.2g} of the predicted variance, and predicted"
+        f" variances leave out {error.left_out:.2g} (limit {limit:.2g} for {law.n:,} rows)."
+        " New rows then spread more than predicted whatever the family, and a true family"
+        " would be rejected too often. Pass refits=199 to crossfit, so that p-values come"
+        " from refits; or use composite(fit, x, y); or let fit return standard deviations"
+        " that hold the error of its estimates, as condgof.fits.sklearn does for"
+        " regressors; or fit fewer parameters."
+    )
+
+
 def prepare(
     model: object, x: Any, y: Any, units: Units, options: Options, seed: Seed
 ) -> Prepared:
@@ -245,6 +274,7 @@ def prepare(
             all_rows=is_exact and not units.predictions,
         )
     law, sample = read_sample(as_model(model), x, y, options.missing)
+    refuse_unstable_folds(law)
     is_lowrank = options.chosen_solver(sample.n) == "lowrank"
     with row_numbers_in_errors(sample.kept if sample.left_out else None):
         rows = RowsInMemory.from_law(

@@ -39,7 +39,7 @@ from condgof.null._groups import (
     weights_by_size,
 )
 from condgof.null._paired import Difference, differences
-from condgof.null._resample import GaussianLimit, RecombinedResample, Resample
+from condgof.null._resample import GaussianLimit, JointDraws, RecombinedResample, Resample
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns, block_length
 from condgof.null._units import MeanVariance, effective_df, mean_variance
 
@@ -58,6 +58,7 @@ __all__ = [
     "GaussianLimit",
     "GroupResample",
     "GroupSigns",
+    "JointDraws",
     "MeanVariance",
     "Null",
     "NullDraws",

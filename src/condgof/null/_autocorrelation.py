@@ -375,12 +375,14 @@ def auto_length(stretches: list[Stretch], n: int) -> int:
     x = np.concatenate([np.asarray(part.x) for part in stretches])
     cuts = np.cumsum([len(part.rows.values) for part in stretches])[:-1]
     bins = _bins_of_columns(x)
-    everything = [*signed, *sizes]
-    left = [
-        _centred(np.split(without_misfit(np.concatenate(parts), bins), cuts))
-        for parts in everything
-    ]
-    return min(length, _length(left[: len(signed)], left[len(signed) :], n))
+
+    def left_of(series: list[list[FloatArray]]) -> list[list[FloatArray]]:
+        left = [without_misfit(np.concatenate(parts), bins) for parts in series]
+        return [_centred(np.split(values, cuts)) for values in left]
+
+    # Sizes are those of what is left: a misfit of the mean is part of absolute values.
+    left = left_of(signed)
+    return min(length, _length(left, left_of(sizes_of(stretches, left)), n))
 
 
 def _length(signed: list[list[FloatArray]], sizes: list[list[FloatArray]], n: int) -> int:

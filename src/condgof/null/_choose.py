@@ -12,7 +12,7 @@ from condgof.errors import UnsupportedModelError
 from condgof.null._dependence import Dependence
 from condgof.null._draws import Null, TestedRows
 from condgof.null._groups import GroupResample, GroupSigns, intraclass_correlation
-from condgof.null._resample import GaussianLimit, RecombinedResample, Resample
+from condgof.null._resample import GaussianLimit, JointDraws, RecombinedResample, Resample
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns
 from condgof.null._units import effective_df
 from condgof.residuals import (
@@ -125,6 +125,11 @@ def _resampling_null(
     """Return the null that resamples y, or None where y cannot be resampled."""
     if not (plan.test_functions.resampled and rows.can_resample and dependence.independent):
         return None
+    if rows.are_drawn_together:
+        replicates = rows.subsample.replicates
+        assert replicates is not None
+        notes = replicates.notes(min(n_boot, replicates.count))
+        return JointDraws(replace(dependence, notes=(*dependence.notes, *notes)))
     n = rows.n
     products = sum(cut.x_width * cut.y_width for cut in plan.cuts)
     work = float(n * (ROW_WORK + products)) * n_boot
@@ -181,7 +186,7 @@ def _grouped_resampling(
     return GroupResample(
         replace(dependence, notes=(*dependence.notes, LARGER_BY_GROUP)),
         codes=codes,
-        rho=intraclass_correlation(residuals.dependence_values(), codes),
+        rho=intraclass_correlation(residuals.dependence_values().values, codes),
     )
 
 

@@ -4,6 +4,8 @@ A null is an object with a label and one method that draws:
 
 - `Resample`: where y can be drawn given x, so can the test functions. Statistics of the
   data and of the draws are the same functions, with an exact null distribution at any n.
+- `JointDraws`: where rows of a draw share an error (estimated parameters), whole draws take
+  the place of y.
 - `GaussianLimit`: normal scores are independent of x, so that vec(Fᵀξ) → N(0, (FᵀF)⊗C).
 - `RecombinedResample`: y of many rows is resampled some times in each stratum of rows.
 - `RowSigns`, `BlockSigns`, `ParcelSigns`: where only scores are known, or rows depend on
@@ -26,7 +28,7 @@ from condgof.null._bootstrap import settle_ties
 from condgof.null._dependence import Dependence
 from condgof.residuals import Resampler, TestFunctions
 from condgof.sample import Seed
-from condgof.stein import Plan, Rows
+from condgof.stein import Plan, Rows, RowsInMemory
 
 #: What single precision leaves of a difference, as a share of its terms.
 SINGLE_ROUNDING = 1e-7
@@ -97,6 +99,14 @@ class TestedRows(Rows, Protocol):
 
     def resampler(self, test_functions: TestFunctions, seed: Seed) -> Resampler:
         """Return what draws y of all rows in memory again."""
+
+    @property
+    def are_drawn_together(self) -> bool:
+        """Whether rows share an error, so that y is compared with whole replicates."""
+
+    @property
+    def subsample(self) -> RowsInMemory:
+        """Some rows in memory, all of them where they are few."""
 
 
 class Null(Protocol):

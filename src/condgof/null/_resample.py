@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from condgof.residuals import (
     CellResiduals,
     NormalScoreResiduals,
     NormalTestFunctions,
+    Resampled,
+    Resampler,
     Residuals,
     draw_top_surprises,
     excess,
@@ -39,6 +41,7 @@ from condgof.stein import (
     PIECE_ROWS,
     Piece,
     Plan,
+    Rows,
     RowUse,
     Unit,
     gather,
@@ -101,53 +104,131 @@ class Resample:
     def draw(
         self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
     ) -> NullDraws:
-        features, values = plan.hold(rows)
         resampler = rows.resampler(plan.test_functions, seed)
-        feature_squares = plan.feature_squares(features)
-        # Fᵀ of each panel, (R_p, n).
-        transposed = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
-        work = sum(  # multiplications of a draw
-            one.size * cut.y_width for one, cut in zip(transposed, plan.cuts, strict=True)
-        )
-        at_once = HELD_NUMBERS // max(values.size, 1)
-        chunk = int(min(CHUNK_DRAWS, max(1, min(CHUNK_WORK // max(work, 1), at_once))))
-        is_double = values.dtype == features.dtype == np.float64
-        rounding = DOUBLE_ROUNDING if is_double else SINGLE_ROUNDING
 
-        def statistics(xi: AnyArray) -> FloatArray:
-            """Return the statistics of m samples of ξ (n, m, q), (K, m)."""
-            sums = []
-            for one, cut in zip(transposed, plan.cuts, strict=True):
-                product = one @ xi[:, :, cut.y].reshape(len(xi), -1)
-                product = product.reshape(len(one), xi.shape[1], -1)
-                sums.append(product.transpose(1, 0, 2))
-            whole = plan.squares(sums)
-            diagonal = plan.diagonal(feature_squares, plan.value_squares(xi))
-            return settle(whole - diagonal, whole + diagonal, rounding).T
-
-        def task(start: int) -> FloatArray:
-            """Return all statistics of the draws from `start` on, (K, draws)."""
+        def resample(start: int, count: int) -> Resampled:
             rng = seed.stream(Use.MODEL_SAMPLE, RESAMPLE_STREAM, start)
-            resampled = resampler.draw(rng, min(chunk, m - start))
-            return np.vstack([statistics(resampled.values), resampled.additional])
+            return resampler.draw(rng, count)
 
-        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-            observed = np.append(statistics(values[:, None])[:, 0], resampler.observed)
-            diagonal = plan.diagonal(feature_squares, plan.value_squares(values))
-        most_threads = 1 if work * m < ONE_THREAD_WORK else None
-        chunks = engine.local.map(task, range(0, m, chunk), most=most_threads)
-        draws = np.concatenate(list(chunks), axis=1)
-        check_overflow(observed, draws)
-        # Additional statistics, those of the resampler, follow the sums.
-        sum_count = len(diagonal)
-        sizes = term_sizes(diagonal, draws[:sum_count], len(features))
-        return NullDraws(
-            statistics=observed,
-            draws=draws,
-            sizes=np.append(sizes, np.zeros(len(observed) - sum_count)),
-            additional={name: sum_count + k for k, name in enumerate(resampler.names)},
-            details={"null": "model"},
+        return draw_statistics(
+            plan, rows, resampler, resample, m, engine, details={"null": "model"}
         )
+
+
+def draw_statistics(
+    plan: Plan,
+    rows: Rows,
+    resampler: Resampler,
+    resample: Callable[[int, int], Resampled],
+    m: int,
+    engine: Engine,
+    details: Mapping[str, Any],
+) -> NullDraws:
+    """Compute all statistics of rows in memory, and of m samples in place of y.
+
+    Parameters
+    ----------
+    plan, rows : Plan, Rows
+        What is summed, over which n rows.
+    resampler : Resampler
+        It names the additional statistics, and knows them of the data.
+    resample : callable
+        (first, count) → test functions of so many samples, from the first on.
+    m : int
+        The number of samples.
+    details : mapping
+        What a result says of the draws.
+    """
+    features, values = plan.hold(rows)
+    feature_squares = plan.feature_squares(features)
+    # Fᵀ of each panel, (R_p, n).
+    transposed = [np.ascontiguousarray(features[:, cut.x].T) for cut in plan.cuts]
+    work = sum(  # multiplications of a draw
+        one.size * cut.y_width for one, cut in zip(transposed, plan.cuts, strict=True)
+    )
+    at_once = HELD_NUMBERS // max(values.size, 1)
+    chunk = int(min(CHUNK_DRAWS, max(1, min(CHUNK_WORK // max(work, 1), at_once))))
+    is_double = values.dtype == features.dtype == np.float64
+    rounding = DOUBLE_ROUNDING if is_double else SINGLE_ROUNDING
+
+    def statistics(xi: AnyArray) -> FloatArray:
+        """Return the statistics of m samples of ξ (n, m, q), (K, m)."""
+        sums = []
+        for one, cut in zip(transposed, plan.cuts, strict=True):
+            product = one @ xi[:, :, cut.y].reshape(len(xi), -1)
+            product = product.reshape(len(one), xi.shape[1], -1)
+            sums.append(product.transpose(1, 0, 2))
+        whole = plan.squares(sums)
+        diagonal = plan.diagonal(feature_squares, plan.value_squares(xi))
+        return settle(whole - diagonal, whole + diagonal, rounding).T
+
+    def task(start: int) -> FloatArray:
+        """Return all statistics of the draws from `start` on, (K, draws)."""
+        resampled = resample(start, min(chunk, m - start))
+        return np.vstack([statistics(resampled.values), resampled.additional])
+
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        observed = np.append(statistics(values[:, None])[:, 0], resampler.observed)
+        diagonal = plan.diagonal(feature_squares, plan.value_squares(values))
+    most_threads = 1 if work * m < ONE_THREAD_WORK else None
+    chunks = engine.local.map(task, range(0, m, chunk), most=most_threads)
+    draws = np.concatenate(list(chunks), axis=1)
+    check_overflow(observed, draws)
+    # Additional statistics, those of the resampler, follow the sums.
+    sum_count = len(diagonal)
+    sizes = term_sizes(diagonal, draws[:sum_count], len(features))
+    return NullDraws(
+        statistics=observed,
+        draws=draws,
+        sizes=np.append(sizes, np.zeros(len(observed) - sum_count)),
+        additional={name: sum_count + k for k, name in enumerate(resampler.names)},
+        details=details,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class JointDraws:
+    """Put whole samples in the place of y: draws of all rows at once, or refits.
+
+    Rows of a draw may have anything in common, such as the parameters of a posterior draw:
+    y and the draws are exchangeable, and so are their statistics. Of more rows than a
+    subsample has, the statistics are those of the subsample. There are as many samples as
+    the law knows of, or as were asked for if these are fewer.
+    """
+
+    dependence: Dependence = field(default_factory=Dependence)
+    label = "joint"
+    solver = "exact"
+
+    def draw(
+        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+    ) -> NullDraws:
+        some = rows.subsample
+        replicates = some.replicates
+        assert replicates is not None
+        functions = plan.test_functions
+        neighbours = some.neighbours(seed)
+        resampler = some.resampler(functions, seed)
+
+        def resample(start: int, count: int) -> Resampled:
+            values: list[AnyArray] = []
+            additional: list[FloatArray] = []
+            for number in range(start, start + count):
+                residuals = replicates.replicate(number).residuals
+                values.append(functions.evaluate(residuals))
+                if resampler.names:
+                    own = residuals.resampler(functions, neighbours)
+                    assert own is not None
+                    additional.append(own.observed)
+            width = len(resampler.names)
+            return Resampled(
+                values=np.stack(values, axis=1),
+                additional=np.reshape(additional, (count, width)).T,
+            )
+
+        used = min(m, replicates.count)
+        details = {"null": "joint", "replicates": used}
+        return draw_statistics(plan, some, resampler, resample, used, engine, details)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ from condgof.residuals._rare import (
     hazards,
     other_cells,
 )
+from condgof.residuals._replicates import Replicate, Replicates, replicates_of
 from condgof.residuals._residuals import (
     STRETCHES,
     DependenceValues,
@@ -119,6 +120,8 @@ __all__ = [
     "QuantileResiduals",
     "RankResiduals",
     "RatioResiduals",
+    "Replicate",
+    "Replicates",
     "Resampled",
     "Resampler",
     "Residuals",
@@ -147,6 +150,7 @@ __all__ = [
     "other_cells",
     "overconfidence",
     "raw_scores",
+    "replicates_of",
     "residual_class",
     "residuals_of",
     "single_functions",

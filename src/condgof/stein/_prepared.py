@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from condgof.laws import (
 from condgof.residuals import (
     STRETCHES,
     Neighbours,
+    Replicates,
     Resampler,
     Residuals,
     SteinResiduals,
@@ -37,6 +38,7 @@ from condgof.residuals import (
     TestFunctions,
     few_stretches,
     numbered,
+    replicates_of,
     residual_class,
 )
 from condgof.sample import (
@@ -100,6 +102,8 @@ class RowsInMemory:
     #: The rows that bandwidths, ranks and landmarks come from, where they were drawn at
     #: random; None where all rows serve (`subsample`).
     drawn_subsample: RowsInMemory | None = None
+    #: Whole samples in place of y, where the law knows of any.
+    replicates: Replicates | None = None
     is_stream = False
 
     @classmethod
@@ -124,16 +128,21 @@ class RowsInMemory:
             predicted = [Column(f"prediction {i + 1}") for i in range(prediction_count)]
             ranks = XUnits.from_rows(chosen_x[:, d_x:], predicted, "ranks")
             x_units = x_units.joined(ranks)
+        replicates = replicates_of(law, sample, residuals)
         rows = cls(
             sample=sample,
             residuals=residuals,
             x=x_units.apply(covariates),
             x_units=x_units,
             law_notes=law.notes,
+            replicates=replicates,
         )
         if len(chosen) == sample.n:
             return rows
-        return replace(rows, drawn_subsample=rows.take(chosen))
+        some_rows = rows.take(chosen)
+        if replicates is not None:
+            some_rows = replace(some_rows, replicates=replicates.take(chosen))
+        return replace(rows, drawn_subsample=some_rows)
 
     @property
     def n(self) -> int:
@@ -155,13 +164,17 @@ class RowsInMemory:
         return self.sample.d_y
 
     def take(self, rows: IntArray) -> RowsInMemory:
-        """Return some rows, (b,), in the same units; landmarks then come from these."""
+        """Return some rows, (b,), in the same units; landmarks then come from these.
+
+        They have no replicates, which are of whole samples.
+        """
         return replace(
             self,
             sample=self.sample.take(rows),
             residuals=self.residuals.take(rows),
             x=self.x[rows],
             drawn_subsample=None,
+            replicates=None,
         )
 
     def in_content_order(self) -> RowsInMemory:
@@ -186,6 +199,13 @@ class RowsInMemory:
     @property
     def can_resample(self) -> bool:
         return self.residuals.can_resample
+
+    @cached_property
+    def are_drawn_together(self) -> bool:
+        """Whether rows share an error, so that y must be compared with whole replicates."""
+        if self.replicates is None:
+            return False
+        return self.replicates.are_needed(self.x[:, : self.d_x], self.sample.x_columns)
 
     def resampler(self, test_functions: TestFunctions, seed: Seed) -> Resampler:
         resampler = self.residuals.resampler(test_functions, self.neighbours(seed))
@@ -344,6 +364,10 @@ class RowsInStream:
     def can_resample(self) -> bool:
         return self.subsample.residuals.can_resample_streams
 
+    @property
+    def are_drawn_together(self) -> bool:
+        return self.subsample.are_drawn_together
+
     def resampler(self, test_functions: TestFunctions, seed: Seed) -> Resampler:
         raise NotImplementedError("rows of a stream are not resampled all at once")
 
@@ -402,6 +426,7 @@ class RowsInStream:
             x=compared.x,
             x_units=self.subsample.x_units,
             law_notes=law.notes,
+            replicates=replicates_of(law, sample, compared.residuals),
         )
         return LawAndRows(law=law, rows=held)
 

@@ -37,7 +37,12 @@ from condgof.check.kinds._several import (
     SingleMarginalRows,
     column_pairs,
 )
-from condgof.check.kinds._signals import CellSignals, Draw, Signals
+from condgof.check.kinds._signals import (
+    CellSignals,
+    Draw,
+    ReplicatedSignals,
+    Signals,
+)
 from condgof.check.kinds._statements import (
     IntervalRows,
     QuantileRows,
@@ -68,6 +73,7 @@ __all__ = [
     "QuantileRows",
     "RankRows",
     "RatioRows",
+    "ReplicatedSignals",
     "RowTable",
     "ScoreRows",
     "SeveralRows",

@@ -25,7 +25,12 @@ from condgof.check.kinds._bands import bands_of
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Draw, Signals
 from condgof.laws import Law, moments_of
-from condgof.residuals import ContinuousResiduals, NormalScoreResiduals, legendre
+from condgof.residuals import (
+    ContinuousResiduals,
+    NormalScoreResiduals,
+    Replicate,
+    legendre,
+)
 from condgof.sample import Seed
 from condgof.stein import RowsInMemory
 
@@ -116,6 +121,12 @@ class ContinuousRows(CheckedRows):
             first=2,
             third=LEGENDRE_THIRD_MOMENTS,
         )
+
+    def signals_of_replicate(
+        self, observed: Signals, replicate: Replicate, rows: RowsInMemory, seed: Seed
+    ) -> Signals:
+        assert isinstance(replicate.residuals, NormalScoreResiduals)
+        return replace(observed, values=legendre(replicate.residuals.pit[:, 0]))
 
 
 @rows_class.register

@@ -17,15 +17,15 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
+from condgof.check.kinds._signals import ReplicatedSignals, Signals
 from condgof.laws import Law, Moments
-from condgof.residuals import Residuals
+from condgof.residuals import Replicate, Residuals
 from condgof.sample import CodedColumn, Column, FrameOrigin, Seed
 from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
     from condgof.check._findings import Reader
     from condgof.check._record import Finding
-    from condgof.check.kinds._signals import Signals
 
 
 #: A column of the frame of a check.
@@ -84,6 +84,36 @@ class CheckedRows(ABC):
 
         `rows` are the same rows as a test statistic takes them, and `law` is their law.
         """
+
+    def all_signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
+        """Return the signals, with those of whole samples where rows share an error."""
+        signals = self.signals(law, rows, seed)
+        if not rows.are_drawn_together:
+            return signals
+        replicates = rows.replicates
+        assert replicates is not None
+
+        def replicate_signals(number: int) -> Signals:
+            replicate = replicates.replicate(number)
+            return self.signals_of_replicate(signals, replicate, rows, seed)
+
+        replicated = ReplicatedSignals(replicates.count, replicate_signals)
+        return replace(signals, replicated=replicated)
+
+    def signals_of_replicate(
+        self, observed: Signals, replicate: Replicate, rows: RowsInMemory, seed: Seed
+    ) -> Signals:
+        """Return the signals of a whole sample in place of y.
+
+        `observed` are those of y itself.
+        """
+        held = replace(
+            rows,
+            sample=rows.sample if replicate.sample is None else replicate.sample,
+            residuals=replicate.residuals,
+            replicates=None,
+        )
+        return self.again(replicate.law, held).signals(replicate.law, held, seed)
 
     def normal_scores_of(self, y_name: str) -> FloatArray | None:
         """Return the normal scores of a column of y, (n,), where the model has a CDF."""

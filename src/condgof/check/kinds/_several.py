@@ -46,6 +46,7 @@ from condgof.residuals import (
     FoldedRankResiduals,
     MarginalResiduals,
     RankResiduals,
+    Replicate,
     SeveralResiduals,
     legendre,
 )
@@ -309,6 +310,18 @@ class RankRows(SeveralRows):
             first=2 * d_y,
             bound=largest + np.abs(mean).max(axis=0),
         )
+
+    def signals_of_replicate(
+        self, observed: Signals, replicate: Replicate, rows: RowsInMemory, seed: Seed
+    ) -> Signals:
+        residuals = replicate.residuals
+        assert isinstance(residuals, RankResiduals)
+        outcomes = residuals.rank_outcomes
+        pairs = column_pairs(outcomes.columns)
+        # Both less the mean over the candidates, which `observed` knows.
+        ranks = outcomes.ranks[:, [0, outcomes.code], : outcomes.columns]
+        of_y, of_draw = np.moveaxis(column_signals(ranks.astype(np.float64), pairs), 1, 0)
+        return replace(observed, values=observed.values + of_draw - of_y)
 
 
 def _expected_rank_products(residuals: RankResiduals, pairs: ColumnPairs) -> FloatArray:

@@ -5,7 +5,7 @@ K is the number of signals, r that of some rows, and m that of draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +18,42 @@ from condgof.check._quantities import Signal
 Draw = Callable[[np.random.Generator, int], AnyArray]
 #: Makes a `Draw` for some rows, by their positions (r,).
 Redraw = Callable[[IntArray], Draw]
+
+
+#: Whole samples from which the variance of sums over named rows comes.
+SUMMED_REPLICATES = 499
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicatedSignals:
+    """Signals of whole samples in place of y, by their number."""
+
+    count: int
+    signals: Callable[[int], Signals]  #: Of all n rows.
+
+    def sums(self, sets: Sequence[IntArray]) -> FloatArray:
+        """Return Σ over each set of rows of the signals of each sample, (m, sets, K)."""
+        totals = []
+        for number in range(min(self.count, SUMMED_REPLICATES)):
+            values = self.signals(number).values
+            totals.append([values[rows].sum(axis=0) for rows in sets])
+        return np.array(totals, dtype=np.float64)
+
+    def inflation(self, variance: FloatArray) -> float:
+        """Return how much more sums over all rows vary than by their variance, at least 1.
+
+        The largest ratio of standard deviations of all signals, whose variance is (n, K).
+        """
+        sums = self.sums([np.arange(len(variance))])[:, 0]
+        known = variance.sum(axis=0)
+        ratios = sums.std(axis=0, ddof=1) / np.sqrt(np.maximum(known, 1e-300))
+        return max(1.0, float(ratios.max()))
+
+    def take(self, rows: IntArray) -> ReplicatedSignals:
+        """Return some rows of each."""
+        return ReplicatedSignals(
+            count=self.count, signals=lambda number: self.signals(number).take(rows)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +110,8 @@ class Signals:
     #: The largest |ψ| that each can have under a discrete law, (K,) or one for all.
     bound: FloatArray | float | None = None
     cells: CellSignals | None = None  #: Of a discrete law with known probabilities.
+    #: Where rows of y share an error, whole samples that are their null.
+    replicated: ReplicatedSignals | None = None
 
     @property
     def skewness(self) -> FloatArray:
@@ -100,4 +138,5 @@ class Signals:
             variance=None if self.variance is None else self.variance[rows],
             redraw=None if redraw is None else lambda some: redraw(rows[some]),
             cells=None if self.cells is None else self.cells.take(rows),
+            replicated=None if self.replicated is None else self.replicated.take(rows),
         )
