@@ -120,6 +120,10 @@ class DependenceWarning(CondgofWarning):
     """Rows that follow each other look dependent; the test takes them as independent."""
 
 
+class SupportWarning(CondgofWarning):
+    """y looks bounded, and its Stein scores came without a support."""
+
+
 def warn(message: str, category: type[CondgofWarning]) -> None:
     """Warn, naming the line outside this package from which it was called."""
     frame = sys._getframe(1)

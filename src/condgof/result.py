@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
-from condgof.errors import check_number, require
+from condgof.errors import InputError, check_number, require
 
 #: Locations of a finite-set test that `print` shows at most.
 MAX_LOCATIONS_SHOWN = 5
@@ -144,8 +144,25 @@ class GofResult(Shown, Record):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def reject(self, alpha: float = 0.05) -> bool:
-        """Whether the model is rejected: the p-value is at most `alpha`."""
-        return self.pvalue <= check_alpha(alpha)
+        """Whether the model is rejected: the p-value is at most `alpha`.
+
+        No draw was as large as the statistic, and the draws are too few for `alpha`: that
+        is an error, since neither answer would be right.
+        """
+        alpha = check_alpha(alpha)
+        if self._is_unresolved(alpha):
+            draws = round(1.0 / self.pvalue_floor) - 1
+            raise InputError(
+                f"alpha = {alpha:g} cannot be decided: none of {draws} draws was as large"
+                f" as the statistic: the p-value is at most {self.pvalue_floor:.2g}."
+                f" Run the test again with n_boot={draws_needed(alpha)} or more."
+            )
+        return self.pvalue <= alpha
+
+    def _is_unresolved(self, alpha: float) -> bool:
+        """Whether the p-value is above alpha only because there are too few draws."""
+        at_floor = self.pvalue <= self.pvalue_floor * (1.0 + FLOOR_ROUNDING)
+        return at_floor and self.pvalue > alpha
 
     @property
     def pvalue_words(self) -> str:
@@ -186,6 +203,8 @@ class GofResult(Shown, Record):
     @property
     def verdict(self) -> str:
         """Whether there is evidence against the model at the 5% level, in words."""
+        if self._is_unresolved(0.05):
+            return "too few draws for a verdict at the 5% level"
         return f"{'' if self.reject() else 'no '}evidence against the model at the 5% level"
 
     def facts(self) -> list[Fact]:
@@ -271,6 +290,15 @@ def share_interval(
 def check_alpha(alpha: object) -> float:
     """Check the level of a test, and return it."""
     return check_number(alpha, "alpha", "between 0 and 1", lambda value: 0 < value < 1)
+
+
+def draws_needed(alpha: float) -> int:
+    """Return the least number of draws with a p-value, 1/(draws + 1), of at most alpha."""
+    draws = max(1, math.ceil(1.0 / alpha) - 1)
+    # Rounding may put 1/(draws + 1) on either side of alpha.
+    if draws > 1 and 1.0 / draws <= alpha:
+        return draws - 1
+    return draws if 1.0 / (draws + 1) <= alpha else draws + 1
 
 
 def pvalue_words(value: float, floor: float = 0.0) -> str:

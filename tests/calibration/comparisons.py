@@ -21,6 +21,8 @@ from condgof.laws import score
 
 Normal = cg.models.Normal
 LEVELS = np.array([0.1, 0.5, 0.9])
+#: Probabilities of rare events.
+RARE = (0.003, 0.01, 0.05)
 #: Rows of a group.
 GROUP = 6
 #: The option dependence= for rows in the order of time.
@@ -77,6 +79,27 @@ def counts(n, rng):
         )(x)
 
     return law(0.25), law(-0.25), x, rng.binomial(10, 0.5, n), {}
+
+
+@cache
+def as_good_event(rate: float, p: float) -> float:
+    """Return the probability above `rate` with the expected log score of p."""
+
+    def gain(q):
+        return rate * np.log(p / q) + (1 - rate) * (np.log1p(-p) - np.log1p(-q))
+
+    return float(brentq(gain, rate, 0.5))
+
+
+def rare_events(rate, factor):
+    def draw(n, rng):
+        x = rng.standard_normal((n, 1))
+        low = rate * factor
+        made = [cg.probabilities(np.full(n, p)) for p in (low, as_good_event(rate, low))]
+        return *made, x, (rng.random(n) < rate).astype(int), {}
+
+    draw.__doc__ = f"An event of probability {rate}, predicted {factor} times as often."
+    return draw
 
 
 @cache
@@ -173,6 +196,8 @@ CASES: dict[str, Callable[..., Any]] = {
     "identical": identical,
     "better": better,
     "wide": wide,
+    **{f"rare-{rate}": rare_events(rate, 0.5) for rate in RARE},
+    **{f"rarer-{rate}": rare_events(rate, 0.05) for rate in RARE},
 }
 
 
@@ -233,6 +258,12 @@ def compare_cells() -> list[CompareCell]:
     ]
     level += [CompareCell("heavy-slopes", n, "below", "log") for n in (60, 100, 300)]
     level += [CompareCell("unnormalised", n, "inside", "stein") for n in (100, 300)]
+    level += [
+        CompareCell(f"{kind}-{rate}", n, "below", "log")
+        for kind in ("rare", "rarer")
+        for rate in RARE
+        for n in (100, 1000)
+    ]
     level += [CompareCell("identical", 100, "one")]
     level += [
         CompareCell("circle", n, "below", models=k) for k in (2, 4, 8) for n in (100, 300)

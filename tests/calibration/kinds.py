@@ -64,6 +64,24 @@ def intervals(
     return cg.from_intervals(mean[:, None] - half, mean[:, None] + half, coverage), x, y
 
 
+def whole_dollars(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Predictions and y in whole numbers, which tie in few rows."""
+    x = rng.uniform(size=(n, 1))
+    mean = 500 + 2000 * x[:, 0]
+    std = 0.2 * mean
+    y = np.round(mean + std * rng.standard_normal(n))
+    table = np.round(mean[:, None] + std[:, None] * stats.norm.ppf(LEVELS[3]))
+    return cg.from_quantiles(table, LEVELS[3]), x, y
+
+
+def large_counts(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """The central 80% interval of Poisson laws with means of 10,000 to 20,000."""
+    x = rng.uniform(size=(n, 1))
+    mean = 1e4 * (1 + x[:, 0])
+    low, high = stats.poisson.ppf([[0.1], [0.9]], mean)
+    return cg.from_intervals(low, high, 0.8), x, rng.poisson(mean)
+
+
 def pits(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     x, mean, std, y = sample(n, rng)
     return cg.from_pit(stats.norm.cdf(y, mean, std)), x, y
@@ -85,6 +103,8 @@ KINDS = {
     **{f"{k} quantiles": partial(quantiles, k) for k in LEVELS},
     "interval, 0.9": partial(intervals, [0.9]),
     "intervals, 0.5 and 0.9": partial(intervals, [0.5, 0.9]),
+    "3 quantiles of whole dollars": whole_dollars,
+    "interval of counts of 10,000": large_counts,
     "PITs": pits,
     "zero-inflated Poisson": inflated,
 }

@@ -80,9 +80,9 @@ def test_slices_are_named_only_under_a_rejection():
     assert "correct" not in str(true)
     assert true.effect.interval.low == 0.0
     assert true.notes == ()
-    wild = cg.check(MODEL, FRAME, HIGH, alpha=1e-9, **FAST)
-    assert not wild.rejected
-    assert wild.slices == ()
+    # A level at which no p-value is small enough: there is nothing that a check could say.
+    with pytest.raises(InputError, match="would never reject"):
+        cg.check(MODEL, FRAME, HIGH, alpha=1e-9, **FAST)
 
 
 def test_p_values_of_slices_are_at_most_alpha_and_in_order(found):
@@ -583,3 +583,34 @@ def test_a_shift_is_told_where_all_rows_are_too_narrow():
     found = cg.check((np.zeros(3000), np.ones(3000)), pd.DataFrame({"u": u}), y, **FAST)
     assert {one.kind for one in found.slices} == {"shift"}
     assert "The centre is wrong: too high where u <" in found.words
+
+
+@pytest.mark.parametrize(("alpha", "n_boot", "needed"), [(5e-4, 999, 1999), (0.05, 10, 19)])
+def test_a_level_below_the_smallest_p_value_is_refused(alpha, n_boot, needed):
+    """A mean that is off by 10 sd was said to be all right, with power."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    y = x + 10 + rng.normal(size=100)
+    model = (x, np.ones(100))
+    with pytest.raises(InputError, match=f"n_boot={needed} or more"):
+        cg.check(model, x, y, alpha=alpha, n_boot=n_boot, rng=0)
+    assert cg.check(model, x, y, alpha=alpha, n_boot=needed, rng=0, engine=1).rejected
+    result = cg.kcsd(model, x, y, n_boot=n_boot, rng=0)
+    with pytest.raises(InputError, match=f"Run the test again with n_boot={needed}"):
+        result.reject(alpha)
+    right = cg.kcsd(model, x, y - 10, n_boot=n_boot, rng=0)
+    assert not right.reject(alpha)  # draws enough to know that
+
+
+def test_too_few_draws_for_a_verdict_are_said():
+    x = np.arange(50.0)
+    result = cg.kcsd((x, np.ones(50)), x, x + 5.0, n_boot=9, rng=0)
+    assert result.verdict == "too few draws for a verdict at the 5% level"
+    assert "too few draws" in str(result)
+
+
+def test_rank_needs_draws_for_its_level():
+    x = np.arange(50.0)
+    models = {"a": (x, np.ones(50)), "b": (x + 1, np.ones(50))}
+    with pytest.raises(InputError, match="n_boot=9999 or more"):
+        cg.rank(models, x, x, alpha=1e-4, n_boot=999, rng=0)

@@ -191,7 +191,7 @@ def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):
         3.0, abs=4 * np.sqrt(6 / 99)
     )
     tree = cg.fits.sklearn(DecisionTreeRegressor(min_samples_leaf=2), cv=2)
-    report = cg.composite(tree, x, y, n_boot=9, rng=1, engine=1)
+    report = cg.composite(tree, x, y, n_boot=9, alpha=0.5, rng=1, engine=1)
     assert report.details["effective_parameters"] > 30
     assert "the fit follows the noise" in report.notes[-1]
     assert "`cg.check(cg.crossfit(fit, x, y), x, y)`" in report.notes[-1]
@@ -199,7 +199,7 @@ def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):
 
 def test_slow_fits_are_told_of_crossfit(table, monkeypatch):
     monkeypatch.setattr(sys.modules[CheckStatistics.__module__], "SLOW_SECONDS", 0.0)
-    report = cg.composite(line_fit, *table, n_boot=9, rng=1, engine=1)
+    report = cg.composite(line_fit, *table, n_boot=9, alpha=0.5, rng=1, engine=1)
     assert report.notes[-1].startswith("9 refits took 0.")
     assert "takes 5 fits" in report.notes[-1]
 
@@ -227,9 +227,11 @@ def test_refits_that_fail_are_counted_and_too_many_are_an_error(table):
 
 
 def test_alpha_is_that_of_the_check(table):
-    report = cg.composite(line_fit, *table, n_boot=19, rng=3, engine=1, alpha=0.01)
-    assert not report.rejected  # 20 samples give no p-value below 0.05
-    assert report.alpha == 0.01
+    report = cg.composite(line_fit, *table, n_boot=19, rng=3, engine=1, alpha=0.1)
+    assert report.alpha == 0.1
+    with pytest.raises(InputError, match="n_boot=99 or more"):
+        # 20 samples give no p-value below 0.05.
+        cg.composite(line_fit, *table, n_boot=19, rng=3, engine=1, alpha=0.01)
     with pytest.raises(InputError, match="alpha must be between 0 and 1"):
         cg.composite(line_fit, *table, alpha=2)
 
@@ -237,8 +239,10 @@ def test_alpha_is_that_of_the_check(table):
 @pytest.mark.parametrize("workers", ["threads", "processes"])
 def test_workers_change_nothing(table, workers):
     x, y = table
-    alone = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=3, engine=1)
-    many = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=3, engine=2, workers=workers)
+    alone = cg.composite(cg.fits.ols(), x, y, n_boot=9, alpha=0.5, rng=3, engine=1)
+    many = cg.composite(
+        cg.fits.ols(), x, y, n_boot=9, alpha=0.5, rng=3, engine=2, workers=workers
+    )
     assert many.words == alone.words
     assert [f.words for f in many.overall] == [f.words for f in alone.overall]
     np.testing.assert_allclose(

@@ -107,6 +107,10 @@ USES = {
     "y twice": ([*ROLES, "--y", "food"], "--y names 'food' twice"),
     "wrong group": ([*ROLES, "--by", "twon"], "Did you mean 'town'"),
     "alpha": ([*ROLES, "--alpha", "5"], "alpha must be between 0 and 1"),
+    "alpha below all p-values": (
+        [*ROLES, "--alpha", "5e-4"],
+        "Take --alpha 0.001 or larger",
+    ),
     "alpha nan": ([*ROLES, "--alpha", "nan"], "alpha must be between 0 and 1"),
     "tolerance": ([*ROLES, "--tolerance", "0"], "tolerance must be a positive number"),
     "tolerance nan": (

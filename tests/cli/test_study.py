@@ -113,6 +113,10 @@ def test_a_fitted_model(here, capsys):
             ["--problem", "qgm", "--n", "10", "--alpha", "2"],
             "alpha must be between 0 and 1",
         ),
+        (
+            ["--problem", "qgm", "--n", "10", "--alpha", "5e-4"],
+            "Take --alpha 0.001 or larger",
+        ),
         (["--problem", "no_such:a", "--n", "10"], "cannot be imported"),
         (["--problem", "qgm", "--n", "10", "--misfit", "shift=1"], "belong to --model"),
         (["--model", "a:b", "--n", "10"], "--model needs --data"),

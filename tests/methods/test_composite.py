@@ -226,7 +226,7 @@ def test_many_rows_are_summed_in_pieces(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.standard_normal(5000)
     y = x + rng.standard_normal(5000)
-    options = {"n_boot": 3, "rng": 0, "engine": 1}
+    options = {"n_boot": 3, "alpha": 0.5, "rng": 0, "engine": 1}
     kept = cg.composite(cg.fits.ols(), x, y, statistic="adaptive", **options)
     # `condgof.check` is the function: its package is found by name alone.
     composite_module = sys.modules["condgof.check._composite"]
@@ -269,18 +269,20 @@ def test_workers_change_nothing(curve, workers, statistic):
 
 def test_the_seed_of_a_result_gives_it_again(curve):
     x, y = curve
-    one = cg.composite(line_fit, x, y, n_boot=9, engine=1).result
-    two = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed).result
+    one = cg.composite(line_fit, x, y, n_boot=9, alpha=0.5, engine=1).result
+    two = cg.composite(line_fit, x, y, n_boot=9, alpha=0.5, engine=1, rng=one.seed).result
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
-    three = cg.composite(line_fit, x, y, n_boot=9, engine=1, rng=one.seed + 1).result
+    three = cg.composite(
+        line_fit, x, y, n_boot=9, alpha=0.5, engine=1, rng=one.seed + 1
+    ).result
     assert not np.array_equal(one.null_distribution, three.null_distribution)
 
 
 def test_more_replicates_keep_the_first_ones(curve):
     x, y = curve
     options = {"statistic": "kcsd", "rng": 0, "engine": 1}
-    few = cg.composite(line_fit, x, y, n_boot=5, **options)
-    many = cg.composite(line_fit, x, y, n_boot=9, **options)
+    few = cg.composite(line_fit, x, y, n_boot=5, alpha=0.5, **options)
+    many = cg.composite(line_fit, x, y, n_boot=9, alpha=0.5, **options)
     np.testing.assert_array_equal(few.null_distribution, many.null_distribution[:5])
 
 
@@ -290,7 +292,7 @@ def test_global_state_is_left_alone(curve):
     y_before = y.copy()
     np.random.seed(1)
     state = np.random.get_state()[1].copy()
-    cg.composite(cg.fits.ols(), x, y, n_boot=3, rng=0, engine=1)
+    cg.composite(cg.fits.ols(), x, y, n_boot=3, alpha=0.5, rng=0, engine=1)
     np.testing.assert_array_equal(np.random.get_state()[1], state)
     np.testing.assert_array_equal(x, x_before)
     np.testing.assert_array_equal(y, y_before)
@@ -427,7 +429,7 @@ def test_a_callable_statistic_gets_the_models_and_its_options(curve):
 
 def test_a_test_itself_may_be_passed_as_the_statistic(curve):
     x, y = curve
-    options = {"n_boot": 3, "rng": 0, "engine": 1}
+    options = {"n_boot": 3, "alpha": 0.5, "rng": 0, "engine": 1}
     by_name = cg.composite(line_fit, x, y, statistic="kcsd", **options)
     by_function = cg.composite(line_fit, x, y, statistic=cg.kcsd, **options)
     assert by_name.statistic == by_function.statistic
@@ -481,7 +483,7 @@ def test_x_stays_a_frame_and_levels_get_their_kernel(curve):
         received.append(type(x))
         return cg.fits.ols()(x, y)
 
-    result = cg.composite(fit, frame, y, n_boot=3, rng=0, engine=1).result
+    result = cg.composite(fit, frame, y, n_boot=3, alpha=0.5, rng=0, engine=1).result
     assert set(received) == {pd.DataFrame}
     assert "kind=b" in result.details["fitted"]
     assert "label" in result.details["strongest_location"]
@@ -509,10 +511,12 @@ def test_counts_stay_counts(curve, name):
         return cg.fits.glm("poisson")(x, y)
 
     result = cg.composite(
-        fit, x, COUNT_CONTAINERS[name](y), n_boot=9, rng=0, engine=1
+        fit, x, COUNT_CONTAINERS[name](y), n_boot=9, alpha=0.5, rng=0, engine=1
     ).result
     assert all((one == np.floor(one)).all() for one in received)
-    plain = cg.composite(cg.fits.glm("poisson"), x, y, n_boot=9, rng=0, engine=1).result
+    plain = cg.composite(
+        cg.fits.glm("poisson"), x, y, n_boot=9, alpha=0.5, rng=0, engine=1
+    ).result
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
     assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
 
@@ -557,7 +561,7 @@ def test_labels_stay_labels(name):
         received.append(y)
         return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
 
-    result = cg.composite(fit, x, given, n_boot=9, rng=0, engine=1).result
+    result = cg.composite(fit, x, given, n_boot=9, alpha=0.5, rng=0, engine=1).result
     kind = np.ndarray if name == "list" else type(given)
     assert {type(one) for one in received} == {kind}
     assert {str(getattr(one, "dtype", "")) for one in received} == {
@@ -567,7 +571,7 @@ def test_labels_stay_labels(name):
         np.ravel(np.asarray(given)).tolist()
     )
     ready = cg.composite(
-        cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, rng=0, engine=1
+        cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, alpha=0.5, rng=0, engine=1
     ).result
     np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
 
@@ -577,15 +581,19 @@ def test_several_columns_of_y(rng):
     y = x @ np.array([[1.0, 0.5], [0.0, 1.0]]) + rng.multivariate_normal(
         [0, 0], [[1, 0.7], [0.7, 1]], 80
     )
-    result = cg.composite(cg.fits.ols(), x, y, n_boot=9, rng=0, engine=1)
+    result = cg.composite(cg.fits.ols(), x, y, n_boot=9, alpha=0.5, rng=0, engine=1)
     assert 0.1 <= result.pvalue <= 1
 
 
 def test_fit_is_called_by_name(curve):
     x, y = curve
-    swapped = cg.composite(lambda y, X: line_fit(X, y), x, y, n_boot=3, rng=0, engine=1)
-    named = cg.composite(line_fit, x, y, n_boot=3, rng=0, engine=1)
-    positional = cg.composite(lambda a, b: line_fit(a, b), x, y, n_boot=3, rng=0, engine=1)
+    swapped = cg.composite(
+        lambda y, X: line_fit(X, y), x, y, n_boot=3, alpha=0.5, rng=0, engine=1
+    )
+    named = cg.composite(line_fit, x, y, n_boot=3, alpha=0.5, rng=0, engine=1)
+    positional = cg.composite(
+        lambda a, b: line_fit(a, b), x, y, n_boot=3, alpha=0.5, rng=0, engine=1
+    )
     assert swapped.result.statistic == named.result.statistic == positional.result.statistic
 
 
@@ -621,7 +629,7 @@ def test_a_fit_that_returns_one_object_again_and_again_is_refused(curve):
 
     shared = Shared()
     with pytest.raises(InputError, match="return a new one"):
-        cg.composite(shared, x, y, n_boot=3, rng=0, engine=1)
+        cg.composite(shared, x, y, n_boot=3, alpha=0.5, rng=0, engine=1)
 
 
 @pytest.mark.parametrize(
@@ -691,7 +699,7 @@ def test_progress_is_told(curve):
     def progress(done, total):
         calls.append((done, total))
 
-    cg.composite(line_fit, x, y, n_boot=4, rng=0, engine=1, progress=progress)
+    cg.composite(line_fit, x, y, n_boot=4, alpha=0.5, rng=0, engine=1, progress=progress)
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -720,9 +728,12 @@ def test_what_cannot_be_sent_is_told(curve):
             return line_fit(x, y)
 
     with pytest.raises(InputTypeError, match="cannot be sent to another process"):
-        cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="processes")
+        cg.composite(fit, *curve, n_boot=3, alpha=0.5, rng=0, engine=2, workers="processes")
     assert (
-        cg.composite(fit, *curve, n_boot=3, rng=0, engine=2, workers="threads").pvalue > 0
+        cg.composite(
+            fit, *curve, n_boot=3, alpha=0.5, rng=0, engine=2, workers="threads"
+        ).pvalue
+        > 0
     )
 
 
@@ -827,6 +838,8 @@ def test_the_fitted_model_in_words_has_no_address():
     def fit(x, y):
         return cg.models.Normal(mean=lambda x: 0.0 * x, std=float(np.std(y)))
 
-    shown = cg.composite(fit, x, rng.standard_normal(30), n_boot=3, rng=0).details["fitted"]
+    shown = cg.composite(
+        fit, x, rng.standard_normal(30), n_boot=3, alpha=0.5, rng=0
+    ).details["fitted"]
     assert shown.startswith("Normal(mean=<function ")
     assert "0x" not in shown

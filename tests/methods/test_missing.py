@@ -95,7 +95,7 @@ TESTS = {
         fit, x, y, statistic="kcsd", n_boot=9, rng=3, engine=1, **k
     ),
     "composite-adaptive": lambda m, x, y, **k: (
-        cg.composite(fit, x, y, n_boot=9, rng=3, engine=1, **k).result
+        cg.composite(fit, x, y, n_boot=9, alpha=0.5, rng=3, engine=1, **k).result
     ),
     "composite-mmd": lambda m, x, y, **k: cg.composite(
         fit, x, y, statistic="mmd", n_boot=9, rng=3, engine=1, **k

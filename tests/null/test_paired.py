@@ -111,3 +111,18 @@ def test_level(draw):
         samples = [draw(rng, n) for _ in range(1000)]
         rejected = sum(Difference.from_rows(d).pvalue <= 0.05 for d in samples)
         assert rejected <= stats.binom.isf(1e-4, 1000, 0.05)
+
+
+def test_a_floor_of_the_variance():
+    same = np.full(50, 0.01)
+    assert Difference.from_rows(same).pvalue < 1e-100
+    floored = Difference.from_rows(same, least_variance=0.01**2)
+    assert floored.error == pytest.approx(0.01)
+    assert floored.pvalue == pytest.approx(2 * stats.t.sf(1.0, 49))
+    d = np.random.default_rng(0).gamma(2.0, size=50)
+    plain = Difference.from_rows(d)
+    assert Difference.from_rows(d, least_variance=0.5 * plain.error**2) == plain
+    # The third moment of the differences stays what it is, in units of the larger error.
+    wider = Difference.from_rows(d, least_variance=4.0 * plain.error**2)
+    assert wider.error == pytest.approx(2.0 * plain.error)
+    assert wider.cube == pytest.approx(plain.cube / 8.0)

@@ -349,6 +349,10 @@ def test_what_cannot_be_studied(problems, methods, error, words):
         ({"trials": 0}, "trials must be at least 1"),
         ({"rng": -1}, "rng must not be negative"),
         ({"alpha": 1.5}, "alpha must be between"),
+        (
+            {"methods": "kcsd", "alpha": 5e-4},
+            "Method 'kcsd': alpha = 0.0005 cannot be reached",
+        ),
     ],
 )
 def test_bad_options(option, words):

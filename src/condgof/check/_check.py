@@ -36,7 +36,7 @@ from condgof.check._text import message
 from condgof.check.kinds import CheckedRows, Signals
 from condgof.engine import single_threaded_blas, stages
 from condgof.methods import Options, censored_model, prepare, run_adaptive
-from condgof.null import Dependence
+from condgof.null import Dependence, check_resolution
 from condgof.result import GofResult, check_alpha
 from condgof.sample import CONTENT_SEED, RngLike, Seed
 from condgof.stein import DEFAULT_MEMORY, Units
@@ -125,7 +125,8 @@ def check(
         then says "worse than you allow", "good enough" (each wrongly with probability at
         most alpha) or "undecided".
     alpha : float
-        The level of the verdict, of the slices and of the tolerance.
+        The level of the verdict, of the slices and of the tolerance; at least 1/(n_boot +
+        1), the smallest p-value.
     standardize, scale_x, solver, n_boot, dependence, groups, missing, rng, engine, memory
         As in `adaptive`.
 
@@ -157,6 +158,7 @@ def check(
         engine=engine,
         memory=memory,
     ).checked()
+    check_resolution(alpha, options.n_boot)
     seed = Seed.of(rng)
     # Work is spread over the engine's threads; BLAS's own would wait for each other.
     with single_threaded_blas(), stages(*STAGES) as begin:

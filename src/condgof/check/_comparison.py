@@ -28,7 +28,7 @@ from condgof.methods import (
     read_options,
     spelled_out,
 )
-from condgof.null import Difference, check_n_boot
+from condgof.null import Difference, check_n_boot, check_resolution
 from condgof.result import (
     GofResult,
     Record,
@@ -521,6 +521,11 @@ def compare(
     The p-value is the larger of Student's t test of the paired differences and of one that
     takes their skewness out, so that the level holds for skewed and for heavy-tailed ones.
     The verdict is by the first measure, in this order, that is finite for both models.
+    Where fewer than ten rows are expected to differ from their most probable class or
+    count, the variance is at least that under the mixture of both models with equal
+    expected scores: that an event did not come is no proof. There the test is conservative
+    (at 0.05 it may reject less than 1% of equally good models), since one event more or
+    less decides.
     Unnormalised models (`from_score`, …) are compared by their Stein discrepancies, the
     squared KCSD of `kcsd`.
 
@@ -656,6 +661,7 @@ def rank(
         raise InputError(f"rank needs two models or more, got {len(names)}.")
     check_alpha(alpha)
     draws = check_n_boot(n_boot)
+    check_resolution(alpha, draws)
     options, seed = read_options(rank, how)
     scored = measured(
         models=models,

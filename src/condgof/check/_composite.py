@@ -76,6 +76,7 @@ from condgof.null import (
     Dependence,
     NullDraws,
     check_n_boot,
+    check_resolution,
     pvalue,
     settle,
 )
@@ -218,7 +219,7 @@ def composite(
         "check" for the whole answer; else which statistic alone, or your own: (model, x, y)
         → a number (larger means a worse fit) or a result.
     alpha : float
-        The level of the check.
+        The level of the check; at least 1/(n_boot + 1), the smallest p-value.
     n_boot : int
         Number of refits. 199 serve for a test at 0.05; take 999 for 0.01.
     missing, engine
@@ -263,6 +264,8 @@ def composite(
     fitter = as_fit(fit)
     alpha = check_alpha(alpha)
     check_statistic(statistic, options)
+    if statistic == "check":
+        check_resolution(alpha, n_boot)
     check_workers(workers)
     seed = Seed.of(rng)
     sample = Sample.from_data(x, y, missing=missing)
@@ -288,6 +291,8 @@ def composite(
         task = Replicates(fitter, x, y, sample, first.law, chosen.values, seed, moved)
         refits = run_replicates(task, n_boot, engine, workers, progress)
         draws = refits.draws()
+        if statistic == "check":
+            check_remaining(draws.shape[1], alpha, n_boot)
         result = chosen.result(observed, draws)
         seconds = time.perf_counter() - start
         result = replace(
@@ -493,6 +498,16 @@ def run_replicates(
                 progress(len(outcomes), n_boot)
     in_order = [outcomes[number] for number in sorted(outcomes)]
     return Refits(in_order, worker_words(workers))
+
+
+def check_remaining(count: int, alpha: float, n_boot: int) -> None:
+    """Refuse a verdict at alpha where failed refits leave too few draws for it."""
+    if 1.0 / (count + 1) > alpha:
+        raise RefitError(
+            f"{n_boot - count} of {n_boot} refits failed, and with the other {count} no"
+            f" p-value is below {1.0 / (count + 1):.2g}: the check could not reject at"
+            f" alpha = {alpha:g}. Pass a larger n_boot."
+        )
 
 
 def run_first(task: Replicates) -> RefitOutcome:

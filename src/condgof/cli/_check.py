@@ -24,6 +24,7 @@ from condgof.cli._options import (
     PredictionOptions,
     ReportOption,
     TestOptions,
+    check_level,
 )
 from condgof.cli._output import (
     OutputFile,
@@ -36,6 +37,7 @@ from condgof.cli._predictions import ABSENT
 from condgof.cli._roles import Candidate, RowOptions
 from condgof.engine import stages
 from condgof.errors import InputError
+from condgof.null import default_draws
 from condgof.report import terminal
 
 HELP = (
@@ -155,6 +157,7 @@ class CheckOptions:
 @command(CheckOptions, help=HELP, examples=EXAMPLES, fails=FAILS)
 def check(options: CheckOptions, command_line: str) -> int:
     """Run `condgof check`, and return its exit code."""
+    check_level(options.test.alpha, default_draws(run_check), "check")
     quiet = options.format.quiet
     repair: Repair | None = None
     # What users' models print goes to standard error, so that results alone are printed.

@@ -24,11 +24,13 @@ from condgof.cli._options import (
     PredictionOptions,
     ReportOption,
     TestOptions,
+    check_level,
 )
 from condgof.cli._output import OutputFile, Printer, print_lines, write_whole
 from condgof.cli._predictions import ABSENT, Spelling
 from condgof.cli._roles import Candidate, RowOptions
 from condgof.errors import InputError
+from condgof.null import default_draws
 
 ABOUT = (
     "By proper scores: the log score of densities and probabilities, the CRPS of CDFs and"
@@ -181,6 +183,7 @@ def compare(options: CompareOptions, command_line: str) -> int:
 def rank(options: RankOptions, command_line: str) -> int:
     """Run `condgof rank`, and return its exit code."""
     shared = options.shared
+    check_level(shared.test.alpha, default_draws(rank_models), "rank")
     candidates = [_parse_candidate(text) for text in options.candidate]
     names = [candidate.name for candidate in candidates]
     if len(set(names)) < len(names):

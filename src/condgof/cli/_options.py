@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from condgof.cli._app import Argument, Group, Option
+from condgof.errors import InputError
 from condgof.laws import FAMILIES
+from condgof.result import draws_needed
 
 # Panels of the help.
 DATA = "Data"
@@ -334,6 +336,20 @@ class TestOptions:
             help="One a core unless given; changes no result.",
         ),
     ] = None
+
+
+def check_level(alpha: float, draws: int, command: str) -> None:
+    """Refuse a value of --alpha that no p-value of the draws of a command can reach.
+
+    The number of draws is the default in Python; the command line has no option for it.
+    """
+    if 0 < alpha < 1.0 / (draws + 1):
+        raise InputError(
+            f"--alpha {alpha:g} is below 1/{draws + 1}, the smallest p-value that the"
+            f" {draws:,} draws of condgof {command} can give: it would never reject. Take"
+            f" --alpha {1.0 / draws:g} or larger, or test in Python with"
+            f" n_boot={draws_needed(alpha)}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

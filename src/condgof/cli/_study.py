@@ -17,9 +17,10 @@ from condgof.cli._app import Group, Option, command
 from condgof.cli._columns import ColumnNames, parse_number
 from condgof.cli._load import open_table
 from condgof.cli._model import add_current_folder, user_errors
-from condgof.cli._options import OutOption
+from condgof.cli._options import OutOption, check_level
 from condgof.cli._output import write_whole
 from condgof.errors import InputError, MissingPackageError, check_finite, require
+from condgof.null import default_draws
 from condgof.report import draw_criterion, draw_power
 from condgof.sample import NUMBERS
 from condgof.study import (
@@ -212,6 +213,9 @@ def study(options: StudyOptions, command_line: str) -> int:
     """Run `condgof study`, and return its exit code."""
     problems = _read_problems(options)
     methods = split(options.method) or DEFAULT_METHODS
+    for method in methods:
+        if method in METHODS:
+            check_level(options.alpha, default_draws(METHODS[method].test), "study")
     try:
         sizes = [int(part) for part in split([options.n])]
     except ValueError as error:

@@ -148,6 +148,7 @@ from condgof.laws._sklearn import residual_scale_by_cv, with_residual_scale
 from condgof.laws._statsmodels import from_statsmodels
 from condgof.laws._survival import Censored, censored, hazard
 from condgof.laws._torch import from_torch
+from condgof.laws._undeclared import undeclared_support_notes
 
 __all__ = [
     "FAMILIES",
@@ -281,6 +282,7 @@ __all__ = [
     "tail_scores",
     "turns_of",
     "unbend",
+    "undeclared_support_notes",
     "values_at",
     "with_class_probabilities",
     "with_knots",

@@ -138,7 +138,8 @@ class _Intervals:
 
     def __call__(self, predictions: Predictions, rows: IntArray) -> Law:
         ends = predictions["interval"]
-        return from_intervals(ends[:, ::2], ends[:, 1::2], self.coverage)
+        law = from_intervals(ends[:, ::2], ends[:, 1::2], self.coverage)
+        return replace(law, ids=rows)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ LEVELS = 14
 SHRINK = 2.0
 #: The first step, as a share of the standard deviation of y.
 FIRST_STEP = 0.1
+#: A step counts only where f(y + h) + f(y − h) − 2f(y) is at most this: it is h²/σ² for a
+#: normal log-density, and twice the height of a peak that both ends of the step have left.
+MOST_BEND = 4.0
 #: The distance between the quartiles of a normal distribution, in standard deviations.
 QUARTILE_DISTANCE = 1.35
 #: Places on the line at which a density that is flat at the data is compared with its
@@ -425,7 +428,9 @@ def differentiate(
 
     Differences are extrapolated to step 0 (Richardson), and each row keeps the entry that
     differs least from its neighbours (Ridders): that difference is the error, infinite
-    where nothing was finite.
+    where nothing was finite. Steps that reach over a narrow peak agree with each other on
+    the slope of what is beside it: they are told by how far the function falls at both ends
+    (`MOST_BEND`), and do not count.
     """
     columns = [_partial_derivative(function, y, c) for c in range(y.shape[1])]
     return Derivative(
@@ -442,6 +447,7 @@ def _partial_derivative(
     step = _first_step(y[:, column])
     #: Extrapolations from the step before, of rising order.
     coarser: list[FloatArray] = []
+    centre = function(y)
     for _ in range(LEVELS):
         up = y.copy()
         down = y.copy()
@@ -454,6 +460,7 @@ def _partial_derivative(
             lower = function(down)
             eps = np.finfo(np.float64).eps
             rounding = eps * (np.abs(upper) + np.abs(lower)) / distance
+            is_near = np.abs(upper + lower - 2.0 * centre) <= MOST_BEND
             finer = [(upper - lower) / distance]
             for k, previous in enumerate(coarser):
                 factor = SHRINK ** (2 * (k + 1))
@@ -464,7 +471,7 @@ def _partial_derivative(
                 )
                 # Entries may agree by chance to more digits than they have.
                 error += rounding
-                is_better = error < best.error
+                is_better = is_near & (error < best.error)
                 best.value[is_better] = extrapolated[is_better]
                 best.error[is_better] = error[is_better]
         coarser = finer

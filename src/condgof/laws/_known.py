@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,6 +22,20 @@ from condgof.sample import RngLike, Seed, as_numbers
 # Quantiles that cross in a larger share of the rows than this are in the wrong order, and
 # are refused. Fewer are the crossing of a fitted model, and are sorted.
 MAX_CROSSING_SHARE = 0.9
+
+# The error of stated probabilities that ties may cause, in standard errors of the share of
+# rows in which a statement holds; see `CellsOfY.check_atoms`. A shift of 0.4 lets a test of
+# that one share reject 0.069 at 0.05, and 0.016 at 0.01.
+MOST_TIE_ERROR = 0.4
+
+# Up to this many ties of a statement say nothing about atoms: values are rounded.
+FEW_TIES = 2
+
+# The seed of the coins that put a y at an end of its interval inside or outside.
+TIE_SEED = 0
+
+# Values of y that a message calls few.
+FEW_VALUES = 1000
 
 
 @dataclass(frozen=True)
@@ -48,19 +63,71 @@ class Event:
         """Return whether the statement holds for codes of cells, of any shape."""
         return codes < self.cells
 
+    @property
+    def boundary_words(self) -> str:
+        """What y ties with, in a message."""
+        raise NotImplementedError
+
+    @property
+    def atom_words(self) -> str:
+        """What is not known of a discrete y, in a message."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class NotAboveQuantile(Event):
-    """That y is not above its predicted quantile of a level."""
+    """That y is not above its predicted quantile of a level.
+
+    A y that equals the quantile counts as above it with probability 1/2: it does so in some
+    rows only if y is rounded or discrete.
+    """
 
     kind: str = field(default="quantile", init=False)
+
+    @property
+    def boundary_words(self) -> str:
+        return f"its predicted {self.level:g} quantile"
+
+    @property
+    def atom_words(self) -> str:
+        return f"of a quantile q no more is known than P(y < q) ≤ {self.level:g} ≤ P(y ≤ q)"
 
 
 @dataclass(frozen=True)
 class InsideInterval(Event):
-    """That y lies inside its predicted interval of a coverage, ends included."""
+    """That y lies inside its predicted interval of a coverage.
+
+    A y that equals an end counts as inside with probability 1/2.
+    """
 
     kind: str = field(default="coverage", init=False)
+
+    @property
+    def boundary_words(self) -> str:
+        return f"an end of its predicted {100 * self.level:g}% interval"
+
+    @property
+    def atom_words(self) -> str:
+        return (
+            f"an interval between quantiles holds y with a probability other than"
+            f" {self.level:g}, by up to P(y = low) + P(y = high)"
+        )
+
+
+class Boundary(NamedTuple):
+    """One end of a statement in all rows, and where y ties with it."""
+
+    event: Event
+    place: FloatArray  #: Where the end lies, (n,).
+    #: Which share of a tie's probability may be on the wrong side, (n,); 0 without a tie.
+    ambiguity: FloatArray
+
+    def error(self) -> float:
+        """Return how many rows may be on the wrong side, on balance: N/(2√D)."""
+        _, counts = np.unique(self.place, return_counts=True)
+        shares = counts / len(self.place)
+        different = 1.0 / float(np.square(shares).sum())
+        return float(self.ambiguity.sum()) / math.sqrt(different)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +163,54 @@ class CellsOfY(ByRow, Discrete):
     def numbers(self, y: AnyArray) -> FloatArray:
         return self._columns(as_numbers(y, "y"))[:, 0]
 
+    def boundaries(self, y: AnyArray) -> list[Boundary]:
+        """Return the ends of cells that statements are about, and the ties of y there."""
+        raise NotImplementedError
+
+    def check_atoms(self, y: AnyArray) -> None:
+        """Refuse a y that ties with what is predicted so often that nothing can be tested.
+
+        Where Y has an atom at a quantile q of level τ, no more is known than P(Y < q) ≤ τ ≤
+        P(Y ≤ q). A tie is put on either side with probability 1/2, after which P is wrong
+        by at most half of the atom, by (1/2 − U)·P(Y = q) with U = (τ − P(Y < q))/P(Y = q).
+        Where q takes D different values U differs between them, and the mean error is about
+        1/√D of that. With N ties in n rows it is at most N/(2n√D), and in standard errors
+        of the share of rows
+
+            N / (2√D) / √(nτ(1 − τ)) ≤ MOST_TIE_ERROR
+
+        is asked for. D is the inverse of the probability that two rows have the same q.
+        """
+        values = self.numbers(y)
+        errors: dict[Event, float] = {}
+        ties: dict[Event, AnyArray] = {}
+        for boundary in self.boundaries(y):
+            event = boundary.event
+            errors[event] = errors.get(event, 0.0) + boundary.error()
+            ties[event] = ties.get(event, np.zeros(self.n, dtype=bool)) | (
+                boundary.ambiguity > 0
+            )
+        for event, error in errors.items():
+            allowed = MOST_TIE_ERROR * math.sqrt(self.n * event.level * (1.0 - event.level))
+            count = int(ties[event].sum())
+            if count > FEW_TIES and error > allowed:
+                raise InputError(self._atom_words(event, count, values))
+
+    def _atom_words(self, event: Event, count: int, y: FloatArray) -> str:
+        """Say that y ties with its predictions, why that matters, and what to do."""
+        different = len(np.unique(y))
+        kind = "whole numbers" if (y == np.floor(y)).all() else "numbers"
+        found = ""
+        if different <= FEW_VALUES:
+            found = f" (y has {different} different values, {kind})"
+        return (
+            f"y equals {event.boundary_words} in {count} of {self.n} rows{found}, so y is"
+            f" discrete, and {event.atom_words}: the true predictions would be rejected."
+            " Pass the distribution instead: a family of counts (condgof.models.Poisson,"
+            " NegativeBinomial, …), condgof.probabilities(P, ordered=True), or draws of y"
+            " (condgof.from_draws)."
+        )
+
     def residuals(self, y: AnyArray, by: str) -> Residuals:
         probabilities = np.broadcast_to(self.shares, (self.n, len(self.shares)))
         return Residuals.from_cells(probabilities, self.codes(y))
@@ -112,8 +227,8 @@ class CellsOfY(ByRow, Discrete):
 class Quantiles(CellsOfY):
     """Quantiles of y; see `from_quantiles`.
 
-    With K levels there are K + 1 cells: up to the first quantile, between neighbours (the
-    upper one included), above the last one.
+    With K levels there are K + 1 cells: up to the first quantile, between neighbours, above
+    the last one. A y that equals a quantile is put into either cell with probability 1/2.
 
     Parameters
     ----------
@@ -122,7 +237,7 @@ class Quantiles(CellsOfY):
     levels : ndarray of shape (K,)
         Their levels.
     seed : int
-        Of the random numbers that choose a cell where several quantiles equal y.
+        Of the random numbers that choose a cell where quantiles equal y.
     ids : ndarray of int, shape (n,)
         The rows' numbers in the law as it was made, to which these random numbers belong.
     """
@@ -139,25 +254,47 @@ class Quantiles(CellsOfY):
 
     def codes(self, y: AnyArray) -> IntArray:
         values, y = common_precision(self.values, self.numbers(y)[:, None])
-        codes = (values < y).sum(axis=1)
+        below = (values < y).sum(axis=1)
         not_above = (values <= y).sum(axis=1)
-        # Several quantiles equal y where the law has an atom: y belongs to any of the cells
-        # that end there.
-        tied = np.flatnonzero(not_above - codes > 1)
-        codes[tied] = self._choose(tied, first=codes[tied], last=not_above[tied] - 1)
-        return np.asarray(codes, dtype=np.int64)
+        # Where a quantile equals y, y belongs to the cell below or above it; where several
+        # do, the law has an atom there, and y belongs to any of the cells that end there.
+        tied = np.flatnonzero(not_above > below)
+        codes = np.asarray(below, dtype=np.int64)
+        codes[tied] = self._choose(tied, first=below[tied], count=(not_above - below)[tied])
+        return codes
 
-    def _choose(self, rows: IntArray, first: IntArray, last: IntArray) -> IntArray:
-        """Choose one of the cells `first` to `last` in some rows, with their `shares`.
+    def _choose(self, rows: IntArray, first: IntArray, count: IntArray) -> IntArray:
+        """Choose a cell in some rows where y equals `count` quantiles, from `first` on.
 
-        All arrays have shape (r,). The choice depends on the seed and on the rows' numbers
-        alone.
+        Of one quantile either side is chosen with probability 1/2, of several one of the
+        cells that end there, with their `shares`. All arrays have shape (r,). The choice
+        depends on the seed and on the rows' numbers alone.
         """
         cdf = np.cumsum([0.0, *self.shares])
         uniform = row_uniforms(self.seed, self.ids[rows])
-        at = cdf[first] + (cdf[last + 1] - cdf[first]) * uniform
-        cells = np.searchsorted(cdf, at, side="right") - 1
-        return np.asarray(np.clip(cells, first, last))
+        at = cdf[first] + (cdf[first + count] - cdf[first]) * uniform
+        cells = np.clip(
+            np.searchsorted(cdf, at, side="right") - 1, first, first + count - 1
+        )
+        either = first + (uniform >= 0.5)
+        return np.asarray(np.where(count == 1, either, cells), dtype=np.int64)
+
+    def boundaries(self, y: AnyArray) -> list[Boundary]:
+        values, y = common_precision(self.values, self.numbers(y)[:, None])
+        ties = values == y
+        first = (values < y).sum(axis=1)
+        last = (values <= y).sum(axis=1)
+        # Of an atom that spans several quantiles only parts of its first and its last cell
+        # are in doubt, halves of them on average.
+        cdf = np.cumsum([0.0, *self.shares])
+        outer = 0.5 * np.maximum(self.shares[first], self.shares[last])
+        span = 0.5 * (cdf[last] + cdf[last + 1] - cdf[first] - cdf[first + 1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(last - first == 1, 0.5, np.minimum(outer / span, 0.5))
+        return [
+            Boundary(event, place=values[:, k], ambiguity=np.where(ties[:, k], share, 0.0))
+            for k, event in enumerate(self.events)
+        ]
 
     def pinball(self, y: AnyArray) -> FloatArray:
         """Return the mean over the levels τ of (1{y < q} − τ)·(q − y), (n,)."""
@@ -178,6 +315,17 @@ class Quantiles(CellsOfY):
         return values[:, [middle]], scale
 
 
+class _Ends(NamedTuple):
+    """y compared with the ends of K intervals, (n, K) each."""
+
+    low: FloatArray
+    high: FloatArray
+    above_low: AnyArray
+    at_low: AnyArray
+    below_high: AnyArray
+    at_high: AnyArray
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals(CellsOfY):
     """Nested prediction intervals for y; see `from_intervals`.
@@ -191,9 +339,12 @@ class Intervals(CellsOfY):
         Their ends, the smallest interval first.
     coverage : ndarray of shape (K,)
         Their probabilities, increasing.
+    ids : ndarray of int, shape (n,)
+        The rows' numbers in the law as it was made, to which random numbers belong that
+        choose a cell where y equals an end.
     """
 
-    EACH = ("low", "high")
+    EACH = ("low", "high", "ids")
     BLOCK_NAME = "intervals"
     COMPARED_BY = "the smallest predicted interval that covers it"
     name = "The law of intervals"
@@ -201,13 +352,39 @@ class Intervals(CellsOfY):
     low: AnyArray
     high: AnyArray
     coverage: FloatArray
+    ids: IntArray
 
     def codes(self, y: AnyArray) -> IntArray:
+        ends = self._compare_with_ends(y)
+        inside = ends.above_low & ends.below_high
+        tied = np.flatnonzero((ends.at_low | ends.at_high).any(axis=1))
+        # A y at an end is inside or outside by a coin that is tossed once a row.
+        heads = row_uniforms(TIE_SEED, self.ids[tied])[:, None] < 0.5
+        in_closed = (ends.above_low | ends.at_low) & (ends.below_high | ends.at_high)
+        inside[tied] = np.where(heads, in_closed[tied], inside[tied])
+        return np.asarray(len(self.coverage) - inside.sum(axis=1), dtype=np.int64)
+
+    def _compare_with_ends(self, y: AnyArray) -> _Ends:
         y = self.numbers(y)[:, None]
         low, y_by_low = common_precision(self.low, y)
         high, y_by_high = common_precision(self.high, y)
-        inside = (low <= y_by_low) & (y_by_high <= high)
-        return np.asarray(len(self.coverage) - inside.sum(axis=1), dtype=np.int64)
+        return _Ends(
+            low=low,
+            high=high,
+            above_low=low < y_by_low,
+            at_low=low == y_by_low,
+            below_high=y_by_high < high,
+            at_high=y_by_high == high,
+        )
+
+    def boundaries(self, y: AnyArray) -> list[Boundary]:
+        ends = self._compare_with_ends(y)
+        boundaries = []
+        for k, event in enumerate(self.events):
+            for place, ties in ((ends.low, ends.at_low), (ends.high, ends.at_high)):
+                ambiguity = 0.5 * ties[:, k]
+                boundaries.append(Boundary(event, place[:, k], ambiguity))
+        return boundaries
 
     def winkler(self, y: AnyArray) -> FloatArray:
         """Return the mean over intervals of the score of Winkler (1972), (n,).
@@ -248,8 +425,9 @@ def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Qu
     levels : array_like of shape (K,)
         Their levels, increasing, between 0 and 1.
     rng : int, numpy.random.Generator or None
-        Where several quantiles of a row are equal and y equals them, the cell is drawn; the
-        same rng gives the same cells.
+        Where y equals a quantile, or several that are equal, the cell is drawn; the same
+        rng gives the same cells. A discrete y, which does so often, is refused by the
+        tests: its quantiles do not tell their probabilities.
 
     Examples
     --------
@@ -308,7 +486,8 @@ def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> I
     Parameters
     ----------
     low, high : array_like of shape (n,), or (n, K) for K nested intervals
-        Their ends, which belong to them; infinite where an interval has no end.
+        Their ends, infinite where an interval has none. A y that equals an end is inside
+        with probability 1/2; a discrete y, which does so often, is refused by the tests.
     coverage : float or array_like of shape (K,)
         The probability of each interval, increasing for nested ones.
 
@@ -349,6 +528,7 @@ def from_intervals(low: TableLike, high: TableLike, coverage: object = 0.9) -> I
         low=lower,
         high=upper,
         coverage=at.levels,
+        ids=np.arange(len(lower)),
     )
     return with_index(law, low, high)
 

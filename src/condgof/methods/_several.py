@@ -34,10 +34,12 @@ from condgof.laws import (
     ModelLike,
     as_common_statements,
     as_model,
+    join,
     law_of,
     observed_name,
     score,
     shared_measures,
+    undeclared_support_notes,
 )
 from condgof.methods._options import Options, comes_from_source, open_source
 from condgof.methods._plan import (
@@ -45,6 +47,11 @@ from condgof.methods._plan import (
     SEVERAL_MODELS,
     SEVERAL_MODELS_LARGE,
     plan_kernels,
+)
+from condgof.methods._score_variance import (
+    PossibleScores,
+    possible_scores,
+    rows_to_score,
 )
 from condgof.null import Dependence, Difference, dependence_of, differences
 from condgof.residuals import (
@@ -257,6 +264,11 @@ def prepare_joint(
             laws = [law_of_rows(model, block, sample, numbers) for model in ready]
             common = on_common_line(laws, names, sample)
         landmarks = np.arange(sample.n)
+    support_notes = [
+        f"{name}: {note}"
+        for name, law in zip(names, laws, strict=True)
+        for note in undeclared_support_notes(law, sample.y)
+    ]
     to_unit = AffineMap.from_sample(common.u[landmarks])
     x_units = XUnits.from_rows(sample.x[landmarks], sample.x_columns, "std")
     rows = RowsInMemory(
@@ -264,7 +276,7 @@ def prepare_joint(
         residuals=to_unit.residuals(common),
         x=x_units.apply(sample.x),
         x_units=x_units,
-        law_notes=common.notes,
+        law_notes=(*common.notes, *support_notes),
     )
     if len(landmarks) < sample.n:
         return replace(rows, drawn_subsample=rows.take(landmarks))
@@ -506,6 +518,8 @@ class Measured:
     tables: Mapping[str, FloatArray] = field(default_factory=dict)
     sample: Sample | None = None
     dependence: Dependence = field(default_factory=Dependence)
+    #: Scores of what else could have been observed, by the key of the measure.
+    possible: Mapping[str, PossibleScores] = field(default_factory=dict)
 
     def differences(self, key: str, a: int = 0, b: int = 1) -> FloatArray:
         """Return the differences of two models in each row by a measure, (n,)."""
@@ -520,20 +534,34 @@ class Measured:
     def study(self, key: str) -> Contrasts:
         """Compare all pairs of models by a score."""
         table = self.tables[key]
-        pairs = {
-            (a, b): Difference.from_rows(self.differences(key, a, b), self.dependence)
-            for a, b in combinations(range(len(table)), 2)
-        }
+        pairs = {}
+        floored = False
+        for a, b in combinations(range(len(table)), 2):
+            d = self.differences(key, a, b)
+            floor = self._variance_floor(key, a, b, d)
+            pairs[a, b] = Difference.from_rows(d, self.dependence, floor)
+            floored |= 0.0 < floor == pairs[a, b].error ** 2
         finite = np.where(np.isfinite(table), table, 0.0)
         centred = finite - finite.mean(axis=1, keepdims=True)
         if not self.dependence.independent:
             centred = np.stack([np.bincount(self.units, column) for column in centred])
+        covariance = centred @ centred.T / self.n**2
+        if floored:
+            # Scores that hardly vary in the sample do not tell how they vary together.
+            covariance = self.possible[key].covariance() / self.n
         return Contrasts(
             means=table.mean(axis=1),
             pairs=pairs,
-            covariance=centred @ centred.T / self.n**2,
+            covariance=covariance,
             infinite=tuple(int(np.isinf(row).sum()) for row in table),
         )
+
+    def _variance_floor(self, key: str, a: int, b: int, d: FloatArray) -> float:
+        """Return the least squared error of the mean of d (n,) that the models allow."""
+        null = self.possible[key].null_of(a, b) if key in self.possible else None
+        if null is None or not np.isfinite(d).all():
+            return 0.0
+        return null.variance_floor(self.n)
 
     def all_differences(self) -> FloatArray:
         """Return all differences from the first model, (n, ·), infinite ones as 0."""
@@ -572,6 +600,9 @@ def measured(
     parts: dict[str, list[FloatArray]] = {}
     observed = "rows"
     notes: list[str] = []
+    spread_rows = np.empty(0, dtype=np.int64)
+    spread_parts: list[list[tuple[IntArray, Law]]] = [[] for _ in names]
+    start = 0
     for laws, sample in pieces:
         facing = as_common_statements([law.facing(sample.y_given) for law in laws])
         if not parts:
@@ -579,16 +610,30 @@ def measured(
             if not keys:
                 return _by_stein(models, x, y, kernels, options, seed)
             observed = observed_name(facing[0])
+            spread_rows = rows_to_score(facing, n)
         for key in keys:
             scores = for_each(names, facing, partial(score, y=sample.y_given, measure=key))
             parts.setdefault(key, []).append(np.stack(scores))
+        stop = start + sample.n
+        here = np.flatnonzero((spread_rows >= start) & (spread_rows < stop))
+        if len(here):
+            for law, part in zip(facing, spread_parts, strict=True):
+                part.append((here, law.take(spread_rows[here] - start)))
+        start = stop
         notes += _law_notes(names, facing)
+    possible: dict[str, PossibleScores] = {}
+    if len(spread_rows):
+        spread_laws = [
+            part[0][1] if len(part) == 1 else join(part) for part in spread_parts
+        ]
+        possible = possible_scores(spread_laws, tuple(parts))
     scored = Measured(
         n=n,
         details={},
         studies={},
         tables={key: np.concatenate(each, axis=1) for key, each in parts.items()},
         sample=whole,
+        possible=possible,
     )
     dependence = dependence_of(
         options.dependence,

@@ -6,6 +6,8 @@ tiled, chunked or spread over workers.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from condgof._typing import FloatArray
-from condgof.errors import InputTypeError, check_count
+from condgof.errors import InputError, InputTypeError, check_count
+from condgof.result import draws_needed
 from condgof.sample import Seed, Use
 
 BLOCK = 256
@@ -154,6 +157,41 @@ def permutation_weights(n: int, first: int, m: int, seed: Seed) -> RowWeights:
 def check_n_boot(n_boot: object) -> int:
     return check_count(
         n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError
+    )
+
+
+def default_draws(test: object) -> int:
+    """Return how many draws a test makes unless told otherwise.
+
+    It is the default of the parameter `n_boot`. A test that has none, or has the normal
+    limit as its null, gives p-values of any size: so many draws that none is too small.
+    """
+    unlimited = sys.maxsize
+    try:
+        parameters = inspect.signature(test).parameters  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # an address, or a callable without a signature
+        return unlimited
+    if "null" in parameters and parameters["null"].default == "normal":
+        return unlimited
+    draws = parameters["n_boot"].default if "n_boot" in parameters else None
+    return draws if isinstance(draws, int) else unlimited
+
+
+def check_resolution(alpha: float, n_boot: int) -> None:
+    """Refuse a level that no p-value of n_boot draws can reach: the test cannot reject.
+
+    The smallest p-value is 1/(n_boot + 1), so 1/alpha − 1 draws are needed.
+    """
+    if 1.0 / (n_boot + 1) <= alpha:
+        return
+    needed = draws_needed(alpha)
+    advice = f"Pass n_boot={needed} or more, or a larger alpha."
+    if needed > MOST_DRAWS:
+        advice = f"Pass a larger alpha; n_boot may be at most {MOST_DRAWS:,}."
+    raise InputError(
+        f"alpha = {alpha:g} cannot be reached with n_boot = {n_boot}: the smallest p-value"
+        f" of {n_boot} draws is {1.0 / (n_boot + 1):.2g}, so the test would"
+        f" never reject. {advice}"
     )
 
 

@@ -76,8 +76,28 @@ class Difference:
     df: float | None = None
 
     @classmethod
-    def from_rows(cls, d: FloatArray, rows: Dependence | None = None) -> Difference:
+    def from_rows(
+        cls,
+        d: FloatArray,
+        rows: Dependence | None = None,
+        least_variance: float = 0.0,
+    ) -> Difference:
         """Estimate the mean of differences d (n,) of rows that may depend on each other.
+
+        `least_variance` is a floor of the squared standard error.
+        """
+        return cls._from_rows(d, rows)._with_floor(least_variance)
+
+    def _with_floor(self, least_variance: float) -> Difference:
+        """Raise the squared error to a floor; `cube` is in units of the error, cubed."""
+        if not self.error**2 < least_variance or not math.isfinite(self.value):
+            return self
+        error = math.sqrt(least_variance)
+        return replace(self, error=error, cube=self.cube * (self.error / error) ** 3)
+
+    @classmethod
+    def _from_rows(cls, d: FloatArray, rows: Dependence | None) -> Difference:
+        """Estimate the mean difference, and its error from the rows alone.
 
         The variance of rows in blocks of length L is 2·V(2L) − V(L), since the error of
         V(L) is of order 1/L; it is at least V(L) and V(2L).

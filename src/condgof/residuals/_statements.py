@@ -28,6 +28,7 @@ class StatementResiduals(CellResiduals):
     @classmethod
     def from_law(cls, law: Law, sample: Sample) -> StatementResiduals:
         assert isinstance(law, CellsOfY)
+        law.check_atoms(sample.y_given)
         return cls.from_cells(law, sample, full=True, statements=law.events)
 
     @property

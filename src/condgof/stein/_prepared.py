@@ -26,6 +26,7 @@ from condgof.laws import (
     ModelLike,
     law_of,
     predictions,
+    undeclared_support_notes,
 )
 from condgof.residuals import (
     STRETCHES,
@@ -134,7 +135,7 @@ class RowsInMemory:
             residuals=residuals,
             x=x_units.apply(covariates),
             x_units=x_units,
-            law_notes=law.notes,
+            law_notes=(*law.notes, *undeclared_support_notes(law, sample.y)),
             replicates=replicates,
         )
         if len(chosen) == sample.n:

@@ -23,8 +23,15 @@ import numpy as np
 
 from condgof import errors
 from condgof.engine import as_workers, with_progress
-from condgof.errors import InputError, InputTypeError, SupportError, check_count
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    SupportError,
+    check_count,
+    reworded,
+)
 from condgof.laws import ModelLike
+from condgof.null import check_resolution, default_draws
 from condgof.result import check_alpha
 from condgof.sample import RngLike, Seed
 from condgof.study import _problems
@@ -228,6 +235,9 @@ def run_study(
     trials = check_count(trials, "trials", kind=InputTypeError)
     seed = Seed.of(rng).value
     alpha = check_alpha(alpha)
+    for name, test in tests.items():
+        with reworded(f"Method {name!r}"):
+            check_resolution(alpha, default_draws(test))
     folder = None if out is None else Path(out)
     # Trial by trial and not cell by cell: the time left can be predicted, and what is there
     # when a study is stopped is a smaller study.
