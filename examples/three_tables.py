@@ -19,14 +19,19 @@ PLAIN = {  # each kind of number on some rows of report.frame()
     "class": lambda rows, f: (rows.affair == f.label).mean(),
     "confidence": lambda rows, f: (rows.affair == rows.predicted).mean(),
     "zeros": lambda rows, f: (rows.mdvis == 0).mean(),
-    "shift": lambda rows, f: rows.z.mean(),
-    "spread": lambda rows, f: rows.z.std(),
+    "shift": lambda rows, f: rows["residual" if "residual" in rows else "z"].mean(),
+    "spread": lambda rows, f: middle_half(rows.z) if "residual" in rows else rows.z.std(),
     "skew": lambda rows, f: (rows.pit > 0.95).mean() - (rows.pit < 0.05).mean(),
     "tails": lambda rows, f: (abs(rows.z) > 2.5758).mean(),
     "coverage": (
         lambda rows, f: (abs(rows.z) <= {"50%": 0.67449, "90%": 1.64485}[f.label]).mean()
     ),
 }
+
+
+def middle_half(z):
+    """The width of the middle half of z, over that of a normal law: for counts."""
+    return np.ptp(z.quantile([0.25, 0.75])) / (2 * 0.6744897501960817)
 
 
 def halves(table, y):

@@ -23,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core is para
 sys.path.insert(0, str(Path(__file__).parent))
 from censoring import CENSORED_CHECKS
 from circular import CIRCULAR_CHECKS
+from counts import COUNT_CHECKS
 from directions import DIRECTION_CHECKS
 from evidence import EVIDENCE_CHECKS
 from findable import FINDABLE_CHECKS
@@ -120,6 +121,7 @@ def main() -> int:
         **SHARED_ERROR_CHECKS,
         **CENSORED_CHECKS,
         **CIRCULAR_CHECKS,
+        **COUNT_CHECKS,
         **REPAIR_CHECKS,
         **TUNING_CHECKS,
         **FINDABLE_CHECKS,

@@ -179,7 +179,7 @@ def test_every_kind_of_y(table, kind):
         assert not share.telling
     if kind == "counts":
         shift = report.overall[0]
-        assert shift.estimate == pytest.approx(report.frame()["z"].mean())
+        assert shift.estimate == pytest.approx(report.frame()["residual"].mean())
 
 
 def test_a_fit_that_follows_the_noise_is_told_of_crossfit(table):

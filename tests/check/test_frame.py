@@ -105,7 +105,7 @@ class TestFrame:
     def test_counts_are_whole_and_have_no_pit(self):
         model = cg.models.Poisson(mean=np.full(N, 1.5))
         frame = frame_of(checked_of(X[["age"]], np.arange(N) % 4, model))
-        assert list(frame) == ["age", "y", "predicted", "predicted_sd", "z"]
+        assert list(frame) == ["age", "y", "predicted", "predicted_sd", "residual", "z"]
         assert frame["y"].dtype == np.int64
 
     def test_quantiles_and_intervals(self):

@@ -477,7 +477,7 @@ def spoken_findings(case):
 
 
 @pytest.mark.parametrize("case", spoken.CASES)
-def test_every_sentence_is_that_of_version_0_2(case):
+def test_every_sentence_is_the_recorded_one(case):
     recorded = json.loads(spoken.RECORDED.read_text())[case]
     assert [one.words for one in spoken_findings(case)] == recorded
 

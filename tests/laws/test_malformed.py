@@ -169,7 +169,7 @@ MALFORMED = {
 def test_one_clear_error(name, test):
     make, message = MALFORMED[name]
     with pytest.raises(CondgofError, match=message):
-        test(make(), X, Y, rng=0, n_boot=9)
+        test(make(), X, Y, rng=0, n_boot=19)
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)

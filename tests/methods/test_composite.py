@@ -248,7 +248,7 @@ def test_a_refit_with_other_classes_is_a_failure():
         shares = np.bincount(y.astype(int), minlength=len(classes)) / len(y)
         return cg.probabilities(np.tile(shares, (len(y), 1)), classes)
 
-    result = cg.composite(fit, x, y, n_boot=N_BOOT, rng=0, engine=1)
+    result = cg.composite(fit, x, y, n_boot=N_BOOT, alpha=0.5, rng=0, engine=1)
     assert result.details["failures"] == 1
     assert "sees y in another way" in result.details["first_failure"]
 
@@ -673,7 +673,7 @@ def test_a_model_without_a_sampler_is_refused(curve, model):
 )
 def test_wrong_options_are_told(curve, options, error, match):
     with pytest.raises(error, match=match):
-        cg.composite(line_fit, *curve, **{"n_boot": 2, "rng": 0, **options})
+        cg.composite(line_fit, *curve, **{"n_boot": 19, "rng": 0, **options})
 
 
 def test_wrong_fits_are_told(curve):

@@ -216,7 +216,7 @@ def test_the_median_of_all_rows_is_called_so():
     overall = [name_of(finding) for finding in CHECKS["continuous"].overall]
     assert overall[:2] == ["shift of the median", "width of the middle half"]
     counts = [name_of(finding) for finding in CHECKS["counts"].overall]
-    assert counts[:2] == ["shift", "spread"]
+    assert counts[:2] == ["shift", "width of the middle half"]
 
 
 def test_the_same_sentence_stands_once(name, text):

@@ -42,7 +42,7 @@ def label_residuals(p, seed=0):
 
 def cell_resampler(residuals):
     test_functions = CellTestFunctions(cell_scales(residuals.cells, (1.0,)))
-    return residuals.cell_resampler(test_functions)
+    return residuals.rare_event_resampler(test_functions)
 
 
 def two_cells(n, rare):

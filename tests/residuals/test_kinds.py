@@ -29,6 +29,7 @@ from condgof.residuals import (
     CircularScoreResiduals,
     ClassResiduals,
     ContinuousResiduals,
+    CountCellResiduals,
     CountResiduals,
     FoldedRankResiduals,
     IntervalResiduals,
@@ -38,6 +39,7 @@ from condgof.residuals import (
     MomentResiduals,
     Neighbours,
     NormalScoreResiduals,
+    OrderedResiduals,
     QuantileResiduals,
     RankResiduals,
     RatioResiduals,
@@ -339,10 +341,11 @@ EXAMPLES = {
     ),
     "classes": Example(ClassResiduals, classes),
     "two classes": Example(ClassResiduals, two_classes),
-    "ordered classes": Example(ClassResiduals, ordered_classes),
+    "ordered classes": Example(OrderedResiduals, ordered_classes),
     "labels only": Example(LabelResiduals, classes, standardize="none"),
     "counts": Example(CountResiduals, counts),
-    "counts by ratios": Example(CountResiduals, ratios),
+    "counts in cells": Example(CountCellResiduals, counts, standardize="none"),
+    "counts by ratios": Example(CountCellResiduals, ratios),
     "large counts by ratios": Example(
         RatioResiduals,
         large_ratios,
@@ -501,6 +504,9 @@ def row_fields(residuals):
     predicted = values.pop("predicted", None)  # of angles, arrays by row as well
     if predicted is not None:
         values |= vars(predicted)
+    steps = values.pop("steps", None)  # of a CDF, arrays by row as well
+    if steps is not None:
+        values |= {key: getattr(steps, key) for key in ("lower", "upper", "edges")}
     return {key: value for key, value in values.items() if hasattr(value, "shape")}
 
 
@@ -522,7 +528,7 @@ def assert_same(one, other):
             assert_same_outcomes(a, b)
         elif hasattr(a, "shape"):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-        elif field.name == "predicted":
+        elif field.name in ("predicted", "steps"):
             assert_same(a, b)
         elif field.name == "cells":
             assert a is b
@@ -582,9 +588,11 @@ def test_rows_of_rows_are_rows(name, data):
 def test_rows_are_counted_and_as_wide_as_their_fields(name):
     residuals = residuals_of_kind(name)
     assert residuals.n == N
-    arrays = row_fields(residuals).values()
-    assert all(values.shape[0] == N for values in arrays)
-    assert residuals.row_width == sum(int(np.prod(v.shape[1:])) for v in arrays)
+    arrays = row_fields(residuals)
+    assert all(values.shape[0] == N for values in arrays.values())
+    arrays.pop("edges", None)  # as many as a sample of counts needs
+    widths = [int(np.prod(values.shape[1:])) for values in arrays.values()]
+    assert residuals.row_width == sum(widths)
     outcomes = getattr(residuals, "outcomes", None)
     count = 1 if outcomes is None else outcomes.probabilities.shape[1]
     assert residuals.cell_count == count

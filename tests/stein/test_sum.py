@@ -114,7 +114,8 @@ def test_a_pass_over_pieces(n):
         product = f[:, cut.x].T @ expected.values[:, cut.y]
         size = np.sqrt(n) * (1 + np.abs(product).max() / np.sqrt(n))
         np.testing.assert_allclose(total, product, atol=1e-5 * size)
-    np.testing.assert_allclose(totals.gram, f.T @ f, rtol=1e-4, atol=1e-3 * np.sqrt(n))
+    (gram,) = totals.grams
+    np.testing.assert_allclose(gram, f.T @ f, rtol=1e-4, atol=1e-3 * np.sqrt(n))
     np.testing.assert_array_equal(totals.largest, five_largest(rows.residuals))
 
 

@@ -244,7 +244,8 @@ def composite(
         ``first_failure`` (refits that failed are left out; more than a tenth are an error),
         ``seconds_per_refit``, ``seconds_per_replicate``, ``workers``,
         ``effective_parameters``, ``shrinkage`` (the share by which predictions of refits
-        vary less than those of the fit).
+        vary less than those of the fit), ``noise_factor`` (what the noise of samples was
+        multiplied by to undo it).
 
     Examples
     --------
@@ -589,6 +590,7 @@ def details_of(
     all_notes = (*remarks, *notes, *refits.notes(), *shrunk)
     if shrinkage is not None:
         details["shrinkage"] = shrinkage.share
+        details["noise_factor"] = 1.0 if shrinkage.moved is None else shrinkage.moved.factor
     if all_notes:
         details["notes"] = all_notes
     return details
@@ -1037,7 +1039,9 @@ class CheckStatistics(AdaptiveStatistics):
         )
         effective = None
         if pearson_moments(self.law) is not None:
-            effective = float(refits.followed[0].mean())
+            # Samples may have less noise than the fit: what refits follow is a share of it.
+            noise_variance = details.get("noise_factor", 1.0) ** 2
+            effective = float(refits.followed[0].mean()) / noise_variance
         advice = crossfit_advice(
             effective,
             self.checked.n,

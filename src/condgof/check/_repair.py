@@ -46,7 +46,7 @@ from condgof.null import Difference
 from condgof.residuals import (
     ClassResiduals,
     ContinuousResiduals,
-    CountResiduals,
+    CountCellResiduals,
     Residuals,
     StatementResiduals,
 )
@@ -665,7 +665,7 @@ def _(residuals: StatementResiduals, law: Law, checked: CheckedRows) -> Kind:
 
 
 @repair_class.register
-def _(residuals: CountResiduals, law: Law, checked: CheckedRows) -> Kind:
+def _(residuals: CountCellResiduals, law: Law, checked: CheckedRows) -> Kind:
     return Counted if has_count_cdf(law) else _refuse_kind(residuals, law, checked)
 
 

@@ -1,14 +1,16 @@
 """Counts with a CDF: Poisson, negative binomial, binomial, with other shares of zeros too.
 
-u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8 to 8: a function of
-y whose form depends on x alone, and a cell's probability is a difference of two values of
-the CDF.
+For kernels on y, u = (y − location(x))/scale(x) is rounded to cells of an eighth, from −8
+to 8: a function of y whose form depends on x alone. A cell's probability is a difference of
+two values of the CDF.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xlog1py, xlogy
@@ -16,7 +18,7 @@ from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, ive, xl
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import NumericalError, refuse_rows
 from condgof.kernels import Block, Cells
-from condgof.laws._discrete import Discrete, Residuals, flat
+from condgof.laws._discrete import CellOutcomes, Discrete, Residuals, ResidualSet, flat
 from condgof.laws._law import TINY, Law, check_levels, first_place, refuse_outside
 from condgof.laws._parameters import Array, Parametric, Values, family
 from condgof.sample import as_numbers
@@ -32,12 +34,19 @@ NO_TAIL = 1e-9
 MOST_COUNTS = 2**20
 #: Numbers that are held at a time while sums are computed.
 HELD = 2**22
+#: Rows whose cells are computed together: what fits into the cache of a processor.
+BLOCK_ROWS = 1024
+#: Counts are drawn by uniform numbers up to this one.
+LARGEST_LEVEL = 1.0 - 1e-15
 #: Cells in a standard deviation.
 FINENESS = 8
 #: Standard deviations to either side of the location that have cells.
 REACH = 8
 #: The number of cells.
 COUNT = 2 * FINENESS * REACH + 1
+#: An edge of cells and a count may be equal if they differ by less than this, relative to
+#: their size.
+EDGE_ROUNDING = 1e-9
 #: The middle of each cell, in standard deviations from the location, (COUNT,).
 POSITIONS = (np.arange(COUNT) - FINENESS * REACH) / FINENESS
 CELLS = Block("counts", 0, COUNT, POSITIONS, distances=True)
@@ -56,20 +65,41 @@ def cell_of(u: FloatArray) -> IntArray:
 
 def cell_probabilities(cdf: Cdf, location: FloatArray, scale: FloatArray) -> FloatArray:
     """Return the probability of each cell, (n, COUNT)."""
-    # The last count below the lower edge of each cell but the first. Found by asking the
-    # cells themselves, so that rounding cannot put a count on one side of an edge here and
-    # the other there.
+    last = _last_counts(location, scale)
+    probabilities = np.diff(_cdf_at_counts(cdf, last), axis=1, prepend=0.0, append=1.0)
+    return np.maximum(probabilities, 0.0, out=probabilities)
+
+
+def _last_counts(location: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the last count below the lower edge of each cell but the first, (n, COUNT−1).
+
+    Where a count is an edge but for rounding, the cells themselves are asked, so that no
+    count is on one side of an edge here and on the other side there.
+    """
     edges = (POSITIONS[1:] - 0.5 / FINENESS) * scale[:, None] + location[:, None]
-    last, cells = np.ceil(edges) - 1.0, np.arange(1, COUNT)
+    last = np.ceil(edges) - 1.0
+    is_near = np.abs(edges - np.rint(edges)) <= EDGE_ROUNDING * (1.0 + np.abs(edges))
+    rows, columns = np.nonzero(is_near)
+    cells = columns + 1
 
     def cells_of(y: FloatArray) -> IntArray:
-        return cell_of(standardised(y, location[:, None], scale[:, None]))
+        return cell_of(standardised(y, location[rows], scale[rows]))
 
-    last += np.where(
-        cells_of(last + 1.0) < cells, 1.0, np.where(cells_of(last) >= cells, -1.0, 0.0)
-    )
-    whole = np.diff(cdf(last), axis=1, prepend=0.0, append=1.0)
-    return np.maximum(whole, 0.0, out=whole)
+    near = last[rows, columns]
+    is_too_low = cells_of(near + 1.0) < cells
+    is_too_high = cells_of(near) >= cells
+    last[rows, columns] += np.where(is_too_low, 1.0, np.where(is_too_high, -1.0, 0.0))
+    return last
+
+
+def _cdf_at_counts(cdf: Cdf, counts: FloatArray) -> FloatArray:
+    """Return the CDF at increasing counts (n, m), each count of a row computed once."""
+    first = counts[:, :1]
+    span = float((counts[:, -1:] - first).max(initial=0.0))
+    if not span < counts.shape[1] - 1:  # as many counts as there are edges, or more
+        return cdf(counts)
+    values = cdf(first + np.arange(span + 1.0))
+    return np.take_along_axis(values, (counts - first).astype(np.int64), axis=1)
 
 
 class Whole(Discrete):
@@ -80,10 +110,13 @@ class Whole(Discrete):
         return np.array(0.0), np.array(np.inf)
 
     def numbers(self, y: AnyArray) -> FloatArray:
-        what = f"{self.name} is a model of counts, and y"
-        (low, high), values = self._bounds(), flat(as_numbers(y, "y")).astype(np.float64)
-        advice = "A continuous y needs another model."
-        refuse_rows(values != np.floor(values), f"{what} is not a whole number", advice)
+        low, high = self._bounds()
+        values = flat(as_numbers(y, "y")).astype(np.float64)
+        refuse_rows(
+            values != np.floor(values),
+            f"{self.name} is a model of counts, and y is not a whole number",
+            "A continuous y needs another model.",
+        )
         refuse_outside((values < low) | (values > high), self.name)
         return values
 
@@ -103,58 +136,126 @@ class Counts(Whole):
     _cdf: Cdf
 
     def residuals(self, y: AnyArray, by: str) -> Residuals:
-        y, (location, scale) = (
-            self.numbers(y),
-            (part[:, 0] for part in self.location_scale()),
+        """Return residuals of cells.
+
+        Those of `ResidualSet.FULL` are computed when they are asked for: the adaptive test
+        compares counts by the CDF, and leaves cells alone.
+        """
+        counts = self.numbers(y)
+        location, scale = self._cell_units()
+        u = standardised(counts, location, scale)
+        self._refuse_broken(~np.isfinite(u))
+        observed = cell_of(u)
+        if by == ResidualSet.FULL:
+            lazy = cast(AnyArray, CellProbabilities(self))
+            outcomes = CellOutcomes(lazy, observed)
+            return Residuals(u[:, None], cast(FloatArray, outcomes), outcomes)
+        return Residuals.from_cells(self._cell_probabilities(), observed, u[:, None])
+
+    def _cell_units(self) -> CellUnits:
+        location, scale = self.location_scale()
+        return CellUnits(location[:, 0], np.maximum(scale[:, 0], LEAST_SCALE))
+
+    def _cell_probabilities(self) -> FloatArray:
+        """Return the probability of each cell, (n, COUNT)."""
+        location, scale = self._cell_units()
+        probabilities = cell_probabilities(self._cdf, location, scale)
+        self._refuse_broken(np.asarray(~np.isfinite(probabilities).all(axis=1)))
+        return probabilities
+
+    def _refuse_broken(self, is_broken: AnyArray) -> None:
+        """Refuse rows (n,) in which the law does not say what cells need."""
+        refuse_rows(
+            is_broken,
+            f"{self.name} has no finite mean, standard deviation or CDF",
+            "Check the model there.",
+            NumericalError,
         )
-        scale = np.maximum(scale, LEAST_SCALE)
-        u = standardised(y, location, scale)
-        p = cell_probabilities(self._cdf, location, scale)
-        broken = ~(np.isfinite(u) & np.isfinite(p).all(axis=1))
-        lacking = f"{self.name} has no finite mean, standard deviation or CDF"
-        refuse_rows(broken, lacking, "Check the model there.", NumericalError)
-        return Residuals.from_cells(p, cell_of(u), u[:, None])
 
     def cdf(self, y: AnyArray) -> FloatArray:
         return self._cdf(self._columns(y))[:, 0]
 
     def cdf_grid(self, values: AnyArray) -> FloatArray:
-        return self._cdf(
-            np.broadcast_to(np.ravel(values).astype(np.float64), (self.n, np.size(values)))
-        )
+        grid = np.ravel(values).astype(np.float64)
+        return self._cdf(np.broadcast_to(grid, (self.n, len(grid))))
 
     def crps(self, y: AnyArray) -> FloatArray:
-        return summed(
-            self._cdf, self._columns(y), self.quantile([NO_TAIL, 1.0 - NO_TAIL]), self.name
-        )
+        ends = self.quantile([NO_TAIL, 1.0 - NO_TAIL])
+        return summed(self._cdf, self._columns(y), ends, self.name)
 
     def quantile(self, levels: Any) -> FloatArray:
-        return self._smallest(
-            np.broadcast_to(check_levels(levels), (self.n, np.size(levels)))
-        )
+        wanted = np.broadcast_to(check_levels(levels), (self.n, np.size(levels)))
+        return self._smallest(wanted)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        return self._smallest(
-            np.clip(rng.random((self.n, 1)), TINY, 1.0 - 1e-15)
-        )  # 1 has no quantile
+        # 1 has no quantile.
+        return self._smallest(np.clip(rng.random((self.n, 1)), TINY, LARGEST_LEVEL))
 
     def _smallest(self, wanted: FloatArray, near: Law | None = None) -> FloatArray:
         """Return the smallest counts with cdf ≥ wanted, (n, m), searched from `near` on."""
-        location, scale = (part[:, :1] for part in (near or self).location_scale())
-        start = np.broadcast_to(np.floor(location), wanted.shape)
-        step = np.maximum(np.ceil(scale), 1.0)
+        location, scale = (near or self).location_scale()
+        start = np.broadcast_to(np.floor(location[:, :1]), wanted.shape)
+        step = np.maximum(np.ceil(scale[:, :1]), 1.0)
         return first_place(lambda y: self._cdf(y) >= wanted, start, step, whole=True)
+
+
+class CellUnits(NamedTuple):
+    """Where the cells of each row are."""
+
+    location: FloatArray  #: (n,).
+    scale: FloatArray  #: (n,), at least `LEAST_SCALE`.
+
+
+@dataclass(frozen=True, eq=False)
+class CellProbabilities:
+    """The probabilities of cells (n, COUNT) as an array that is computed when needed.
+
+    Taking rows computes nothing.
+    """
+
+    law: Counts
+    rows: IntArray | None = None  #: Which rows of the law, (n,); all of them if None.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), COUNT
+
+    def __len__(self) -> int:
+        return self.law.n if self.rows is None else len(self.rows)
+
+    def __getitem__(self, rows: Any) -> CellProbabilities:
+        every = np.arange(self.law.n) if self.rows is None else self.rows
+        return CellProbabilities(self.law, every[rows])
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        rows = np.arange(self.law.n) if self.rows is None else self.rows
+        values = np.empty(self.shape)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            law = self.law.take(rows[block])
+            assert isinstance(law, Counts)
+            values[block] = law._cell_probabilities()
+        return values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
+        values = self._values
+        if dtype is not None:
+            values = values.astype(dtype, copy=False)
+        return values.copy() if copy else values
 
 
 def summed(cdf: Cdf, y: FloatArray, ends: FloatArray, name: str) -> FloatArray:
     """Return Σ_k (F(k) − 1{y ≤ k})², (n,), over counts k between `ends` (n, 2) and y."""
-    low, high = np.minimum(ends[:, :1], y), np.maximum(ends[:, 1:], y)
+    low = np.minimum(ends[:, :1], y)
+    high = np.maximum(ends[:, 1:], y)
     count = float((high - low).max(initial=0.0))
     if not count <= MOST_COUNTS:
         raise NumericalError(
             f"The counts of {name} spread over {count:.3g} values, too many to sum."
         )
-    out, step = np.zeros(len(y)), max(1, HELD // max(len(y), 1))
+    out = np.zeros(len(y))
+    step = max(1, HELD // max(len(y), 1))
     for start in range(0, int(count), step):
         k = low + np.arange(float(start), min(start + step, int(count)))
         out += np.where(k < high, np.square(cdf(k) - (k >= y)), 0.0).sum(axis=1)

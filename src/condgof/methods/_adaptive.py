@@ -100,11 +100,10 @@ def adaptive(
     Legendre polynomials of the PIT (shift, spread, skew, tails). A last family,
     *surprises*, asks whether the largest surprises are too large; with scores alone, of up
     to 4,096 rows, whether y lies farther out than they say, by ``s·f + f'`` of the tanh f
-    of residuals of y on x. A discrete y is compared in several ways in place of several
-    bandwidths: classes by their labels, by whether they are among the most probable ones,
-    and by their log-probability, each less its mean under the model; ordered ones also by
-    the steps between them; counts at several bandwidths, in standard deviations of the
-    model.
+    of residuals of y on x. Counts and ordered classes have the same functions, of the
+    randomised PIT and averaged over its randomisation, and their mean beside them. Other
+    classes are compared by their labels, by whether they are among the most probable ones,
+    and by their log-probability, each less its mean under the model.
 
     Each statistic is divided by the spread of its null draws, those of a family are
     combined by the log of the mean of exponentials, each family has a p-value among its own

@@ -13,13 +13,13 @@ import numpy as np
 
 from condgof._typing import IntArray
 from condgof.null import Family, NullDraws
-from condgof.residuals import CORRELATION, OUTLIERS, SURPRISE, TestFunctionBlock
+from condgof.residuals import CORRELATION, MEAN, OUTLIERS, SURPRISE, TestFunctionBlock
 from condgof.stein import Plan
 
 #: The name of the statistic that a check adds: the largest sum of all its subgroups.
 SUBGROUPS = "slices"
 #: Functions of y whose mean over all rows is the family "level", beside the shift.
-LEVEL = ("z", SURPRISE, CORRELATION)
+LEVEL = ("z", MEAN, SURPRISE, CORRELATION)
 #: The first Legendre polynomial of the PIT, which is in "level" and in "constant".
 SHIFT = "shift"
 

@@ -12,14 +12,23 @@ from condgof.errors import UnsupportedModelError
 from condgof.null._dependence import Dependence
 from condgof.null._draws import Null, TestedRows
 from condgof.null._groups import GroupResample, GroupSigns, intraclass_correlation
-from condgof.null._resample import GaussianLimit, JointDraws, RecombinedResample, Resample
+from condgof.null._resample import (
+    GaussianLimit,
+    JointDraws,
+    RecombinedResample,
+    Resample,
+    StratifiedLimit,
+)
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns
 from condgof.null._units import effective_df
 from condgof.residuals import (
+    AveragedTestFunctions,
     CellResiduals,
     CensoredResiduals,
     NormalScoreResiduals,
     Residuals,
+    SteppedResiduals,
+    TestFunctions,
 )
 from condgof.stein import PIECE_ROWS, Plan
 
@@ -137,11 +146,13 @@ def _resampling_null(
     may_hold_all_rows = not rows.is_stream and solver != "lowrank"
     if may_hold_all_rows and (is_small or solver == "exact"):
         return Resample(dependence)
-    return null_of_many_rows(residuals, dependence)
+    return null_of_many_rows(residuals, plan.test_functions, dependence)
 
 
 @singledispatch
-def null_of_many_rows(residuals: Residuals, dependence: Dependence) -> Null:
+def null_of_many_rows(
+    residuals: Residuals, test_functions: TestFunctions, dependence: Dependence
+) -> Null:
     """Return the null that stands for resampling many rows.
 
     Where no other is registered for the class of residuals, all rows are resampled.
@@ -150,12 +161,26 @@ def null_of_many_rows(residuals: Residuals, dependence: Dependence) -> Null:
 
 
 @null_of_many_rows.register
-def _(residuals: NormalScoreResiduals, dependence: Dependence) -> Null:
+def _(
+    residuals: NormalScoreResiduals, test_functions: TestFunctions, dependence: Dependence
+) -> Null:
     return GaussianLimit(dependence)
 
 
 @null_of_many_rows.register
-def _(residuals: CellResiduals, dependence: Dependence) -> Null:
+def _(
+    residuals: CellResiduals, test_functions: TestFunctions, dependence: Dependence
+) -> Null:
+    return RecombinedResample(dependence)
+
+
+@null_of_many_rows.register
+def _(
+    residuals: SteppedResiduals, test_functions: TestFunctions, dependence: Dependence
+) -> Null:
+    is_averaged = isinstance(test_functions, AveragedTestFunctions)
+    if is_averaged and not residuals.is_mostly_certain:
+        return StratifiedLimit(residuals, dependence)
     return RecombinedResample(dependence)
 
 

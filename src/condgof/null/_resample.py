@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, single_threaded_blas
 from condgof.errors import check_overflow
 from condgof.null._bootstrap import LIMIT, NULLS
@@ -24,13 +24,15 @@ from condgof.null._draws import (
 )
 from condgof.residuals import (
     OUTLIERS,
-    CellResampler,
+    AveragedTestFunctions,
     CellResiduals,
     NormalScoreResiduals,
     NormalTestFunctions,
+    RareEventResampler,
     Resampled,
     Resampler,
     Residuals,
+    SteppedResiduals,
     draw_top_surprises,
     excess,
     surprise_count,
@@ -43,6 +45,8 @@ from condgof.stein import (
     Plan,
     Rows,
     RowUse,
+    Strata,
+    Totals,
     Unit,
     gather,
     gather_units,
@@ -60,6 +64,8 @@ CHUNK_DRAWS = 32
 ONE_THREAD_WORK = 3e9
 #: Most numbers that are held at a time (64 MB in double precision).
 HELD_NUMBERS = 2**23
+#: Strata of rows of a discrete y with an order, of which each has a covariance of its own.
+LIMIT_STRATA = 3
 #: Draws of a chunk of the Gaussian limit.
 LIMIT_CHUNK = 16
 #: Eigen-directions of FᵀF and C whose eigenvalue is below this share of the largest are
@@ -247,7 +253,6 @@ class GaussianLimit:
     ) -> NullDraws:
         functions = plan.test_functions
         assert isinstance(functions, NormalTestFunctions)
-        covariance = functions.covariance
         score_count = rows.n * functions.d_y  # normal scores of all rows and columns of y
         most = surprise_count(score_count)
 
@@ -256,47 +261,100 @@ class GaussianLimit:
             return np.asarray(top_surprises(residuals.u.reshape(1, -1), most)[0])
 
         totals = gather(plan, rows, rows.n, largest, most, seed, engine)
-        # A draw of Fᵀξ is root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
-        root_x = _symmetric_root(totals.gram).astype(np.float32)
-        root_y = _symmetric_root(covariance).astype(np.float32)
-        width = root_x.shape[1]
-        q = root_y.shape[1]
-        left = [np.ascontiguousarray(root_x[cut.x]) for cut in plan.cuts]
-        right = [np.ascontiguousarray(root_y[cut.y].T) for cut in plan.cuts]
+        drawn = _draw_limit(plan, totals, [functions.covariance], m, seed, engine)
+        return _with_outliers(drawn, totals.largest, score_count, m, seed)
 
-        def task(start: int) -> FloatArray:
-            """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
-            rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
-            count = min(LIMIT_CHUNK, m - start)
+
+@dataclass(frozen=True, eq=False)
+class StratifiedLimit:
+    """The Gaussian limit of a discrete y with an order: N(0, Σ_s (FᵀF)_s⊗C_s).
+
+    Test functions are averaged over steps of the CDF, and their covariance depends on x. In
+    strata s of rows with steps of about the same size it hardly does.
+    """
+
+    residuals: SteppedResiduals  #: Of some rows, which strata and covariances come from.
+    dependence: Dependence = field(default_factory=Dependence)
+    label = LIMIT
+    solver = "lowrank"
+
+    def draw(
+        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+    ) -> NullDraws:
+        functions = plan.test_functions
+        assert isinstance(functions, AveragedTestFunctions)
+        levels = np.arange(1, LIMIT_STRATA) / LIMIT_STRATA
+        cuts = np.unique(np.quantile(self.residuals.mean_scale, levels))
+
+        def stratum_of(residuals: Residuals) -> IntArray:
+            assert isinstance(residuals, SteppedResiduals)
+            return np.searchsorted(cuts, residuals.mean_scale)
+
+        of_some = stratum_of(self.residuals)
+        covariances = []
+        for stratum in range(len(cuts) + 1):
+            members = np.flatnonzero(of_some == stratum)
+            # A stratum that none of these rows is in has the covariance of all.
+            steps = self.residuals.steps.take(members) if len(members) else None
+            covariances.append(functions.covariance_over(steps or self.residuals.steps))
+        most = surprise_count(rows.n)
+        strata = Strata(size=len(covariances), of_rows=stratum_of)
+        largest = _largest_surprises(most)
+        totals = gather(plan, rows, rows.n, largest, most, seed, engine, strata)
+        drawn = _draw_limit(plan, totals, covariances, m, seed, engine)
+        return _with_outliers(drawn, totals.largest, rows.n, m, seed)
+
+
+def _draw_limit(
+    plan: Plan,
+    totals: Totals,
+    covariances: list[FloatArray],
+    m: int,
+    seed: Seed,
+    engine: Engine,
+) -> NullDraws:
+    """Compare Fᵀξ with draws of N(0, Σ_s (FᵀF)_s⊗C_s), with one C (q, q) a stratum."""
+    # A draw of Fᵀξ is Σ_s root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
+    roots_x = [_symmetric_root(gram).astype(np.float32) for gram in totals.grams]
+    roots_y = [_symmetric_root(one).astype(np.float32) for one in covariances]
+    width = roots_x[0].shape[1]
+    q = roots_y[0].shape[1]
+    left = [[np.ascontiguousarray(root[cut.x]) for root in roots_x] for cut in plan.cuts]
+    right = [[np.ascontiguousarray(root[cut.y].T) for root in roots_y] for cut in plan.cuts]
+
+    def task(start: int) -> FloatArray:
+        """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
+        rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
+        count = min(LIMIT_CHUNK, m - start)
+        sums: list[AnyArray] = []
+        for stratum in range(len(roots_x)):
             normal = rng.standard_normal((count, width, q), dtype=np.float32)
-            sums = []
+            parts = []
             for a, b in zip(left, right, strict=True):
-                sums.append(a @ (normal.reshape(-1, q) @ b).reshape(count, width, -1))
-            return plan.squares(sums).T
+                turned = (normal.reshape(-1, q) @ b[stratum]).reshape(count, width, -1)
+                parts.append(a[stratum] @ turned)
+            sums = parts if stratum == 0 else sum_arrays([sums, parts])
+        return plan.squares(sums).T
 
-        x_squares = np.diag(totals.gram)
+    mean = np.zeros(len(plan.statistics))
+    for gram, covariance in zip(totals.grams, covariances, strict=True):
+        x_squares = np.diag(gram)
         y_squares = np.diag(covariance)
-        mean = np.array(
-            [
-                x_squares[one.features.columns].sum()
-                * y_squares[one.test_functions.columns].sum()
-                for one in plan.statistics
-            ]
-        )
-        chunks = engine.local.map(task, range(0, m, LIMIT_CHUNK))
-        draws = np.concatenate(list(chunks), axis=1)
-        observed = plan.squares([one[None] for one in totals.sums])[0]
-        check_overflow(observed, draws)
-        drawn = NullDraws(
-            statistics=observed - mean,
-            draws=draws - mean[:, None],
-            sizes=mean,
-            details={"null": "limit"},
-        )
-        rng = seed.stream(Use.MODEL_SAMPLE, OUTLIERS_STREAM)
-        tops = draw_top_surprises(score_count, m, rng)
-        outliers = float(excess(totals.largest[None], score_count)[0])
-        return drawn.plus(OUTLIERS, outliers, excess(tops, score_count))
+        mean += [
+            x_squares[one.features.columns].sum()
+            * y_squares[one.test_functions.columns].sum()
+            for one in plan.statistics
+        ]
+    chunks = engine.local.map(task, range(0, m, LIMIT_CHUNK))
+    draws = np.concatenate(list(chunks), axis=1)
+    observed = plan.squares([one[None] for one in totals.sums])[0]
+    check_overflow(observed, draws)
+    return NullDraws(
+        statistics=observed - mean,
+        draws=draws - mean[:, None],
+        sizes=mean,
+        details={"null": "limit"},
+    )
 
 
 def _symmetric_root(matrix: FloatArray) -> FloatArray:
@@ -335,7 +393,7 @@ class RecombinedResample:
 
         def units_of(piece: Piece) -> Iterable[Unit]:
             stratum_of = np.arange(piece.start, piece.stop) // length
-            resampler = _cell_resampler(plan, piece)
+            resampler = _rare_event_resampler(plan, piece)
             for number in range(RESAMPLES_PER_STRATUM):
                 uniforms = row_range_uniforms(
                     seed, piece.start, piece.stop, RowUse.RESAMPLE, number
@@ -379,18 +437,57 @@ class RecombinedResample:
             parts.append((plan.squares(sums) - diagonal).T)
         all_draws = np.concatenate(parts, axis=1)
         check_overflow(observed, all_draws)
-        return NullDraws(
+        drawn = NullDraws(
             statistics=observed,
             draws=all_draws,
             sizes=term_sizes(units.diagonal[-1], all_draws, rows.total),
             details={"null": "model"},
         )
+        if not isinstance(plan.test_functions, AveragedTestFunctions):
+            return drawn
+        most = surprise_count(rows.n)
+        largest = _largest_surprises(most)
+
+        def task(piece: Piece) -> FloatArray:
+            residuals = piece.residuals
+            if piece.keep is not None:
+                residuals = residuals.take(np.flatnonzero(piece.keep))
+            return largest(residuals)
+
+        def merge(pieces: Iterable[FloatArray]) -> FloatArray:
+            return np.sort(np.concatenate(list(pieces)))[::-1][:most]
+
+        whole = reduce_over(rows, engine, task, merge)
+        return _with_outliers(drawn, whole, rows.n, m, seed)
 
 
-def _cell_resampler(plan: Plan, piece: Piece) -> CellResampler:
+def _largest_surprises(most: int) -> Callable[[Residuals], FloatArray]:
+    """Return what finds the largest surprises of a discrete y with an order.
+
+    Of each row the least in its step counts. So the statistic of outliers is at most that
+    of randomised scores, from whose law it is drawn: conservative, where steps are large.
+    """
+
+    def largest(residuals: Residuals) -> FloatArray:
+        assert isinstance(residuals, SteppedResiduals)
+        return np.sort(residuals.least_surprises)[::-1][:most]
+
+    return largest
+
+
+def _with_outliers(
+    drawn: NullDraws, largest: FloatArray, size: int, m: int, seed: Seed
+) -> NullDraws:
+    """Add the statistic of outliers: from the largest surprises of `size` normal scores."""
+    tops = draw_top_surprises(size, m, seed.stream(Use.MODEL_SAMPLE, OUTLIERS_STREAM))
+    observed = float(excess(largest[None], size)[0])
+    return drawn.plus(OUTLIERS, observed, excess(tops, size))
+
+
+def _rare_event_resampler(plan: Plan, piece: Piece) -> RareEventResampler:
     """Return what resamples the discrete y of a piece, as test functions of the plan."""
     assert isinstance(piece.residuals, CellResiduals)
-    resampler = piece.residuals.cell_resampler(plan.test_functions, piece.keep)
+    resampler = piece.residuals.rare_event_resampler(plan.test_functions, piece.keep)
     assert resampler is not None
     return resampler
 
@@ -419,21 +516,19 @@ def _exceptional_sums(
     step = max(1, HELD_NUMBERS // max(math.prod(shape) for shape in shapes))
 
     def task(piece: Piece) -> _ExceptionalSums | None:
-        resampler = _cell_resampler(plan, piece)
+        resampler = _rare_event_resampler(plan, piece)
         exceptions = resampler.exceptions(piece.start, certain, draws, seed)
         if not len(exceptions.rows):
             return None
-        codes = resampler.other_cells(exceptions)
         sums = [np.zeros((len(draws), *shape)) for shape in shapes]
         diagonal = np.zeros((len(draws), len(plan.statistics)))
-        for start in range(0, len(codes), step):
-            some = slice(start, start + step)
-            row = exceptions.rows[some]
+        for start in range(0, len(exceptions.rows), step):
+            some = exceptions.take(slice(start, start + step))
             # Exceptions are sorted by draw, so that those of one draw are one run.
-            draw, first = np.unique(exceptions.draws[some], return_index=True)
-            features = plan.features.evaluate(piece.x[row])
-            exceptional = resampler.evaluate(row, codes[some])
-            usual = resampler.evaluate(row, resampler.mode[row])
+            draw, first = np.unique(some.draws, return_index=True)
+            features = plan.features.evaluate(piece.x[some.rows])
+            exceptional = resampler.exceptional(some)
+            usual = resampler.usual(some.rows)
             for target, cut in zip(sums, plan.cuts, strict=True):
                 change = (exceptional - usual)[:, None, cut.y]
                 terms = features[:, cut.x, None] * change

@@ -20,9 +20,13 @@ from condgof.residuals._circular import (
     SteinWaves,
     TrigonometricFunctions,
 )
-from condgof.residuals._classes import ClassResiduals, LabelResiduals
+from condgof.residuals._classes import ClassResiduals, LabelResiduals, OrderedResiduals
 from condgof.residuals._continuous import ContinuousResiduals, NormalScoreResiduals
-from condgof.residuals._counts import CountResiduals, RatioResiduals
+from condgof.residuals._counts import (
+    CountCellResiduals,
+    CountResiduals,
+    RatioResiduals,
+)
 from condgof.residuals._moments import MomentResiduals
 from condgof.residuals._normal import (
     CORRELATION,
@@ -35,6 +39,7 @@ from condgof.residuals._normal import (
     NormalTestFunctions,
     draw_top_surprises,
     excess,
+    largest_first,
     legendre,
     single_functions,
     surprise,
@@ -43,6 +48,7 @@ from condgof.residuals._normal import (
 )
 from condgof.residuals._rare import (
     Exceptions,
+    RareEventResampler,
     draw_exceptions,
     hazards,
     other_cells,
@@ -82,18 +88,30 @@ from condgof.residuals._stein import (
     overconfidence,
     raw_scores,
 )
+from condgof.residuals._steps import (
+    MEAN,
+    V_SEED,
+    AveragedTestFunctions,
+    StepCdf,
+    SteppedResiduals,
+    StepResampler,
+    mean_values,
+)
 
 __all__ = [
     "CORRELATION",
     "GRID_END",
     "GRID_STEPS",
+    "MEAN",
     "OUTLIERS",
     "SMALLEST_DIRECTION",
     "STANDARDIZE",
     "STRETCHES",
     "SURPRISE",
+    "V_SEED",
     "Y_LANDMARKS_STREAM",
     "AngleResampler",
+    "AveragedTestFunctions",
     "CellResampler",
     "CellResiduals",
     "CellTestFunctions",
@@ -103,6 +121,7 @@ __all__ = [
     "CircularScoreResiduals",
     "ClassResiduals",
     "ContinuousResiduals",
+    "CountCellResiduals",
     "CountResiduals",
     "DependenceValues",
     "Exceptions",
@@ -117,8 +136,10 @@ __all__ = [
     "NormalResampler",
     "NormalScoreResiduals",
     "NormalTestFunctions",
+    "OrderedResiduals",
     "QuantileResiduals",
     "RankResiduals",
+    "RareEventResampler",
     "RatioResiduals",
     "Replicate",
     "Replicates",
@@ -131,6 +152,9 @@ __all__ = [
     "SteinResiduals",
     "SteinTestFunctions",
     "SteinWaves",
+    "StepCdf",
+    "StepResampler",
+    "SteppedResiduals",
     "Stretch",
     "TestFunctionBlock",
     "TestFunctions",
@@ -143,8 +167,10 @@ __all__ = [
     "excess",
     "few_stretches",
     "hazards",
+    "largest_first",
     "legendre",
     "line_of",
+    "mean_values",
     "numbered",
     "ordered_cell_scores",
     "other_cells",

@@ -19,6 +19,7 @@ from condgof.laws import FULL, PLAIN, Discrete, Law, Outcomes
 from condgof.residuals._cell_scores import ordered_cell_scores
 from condgof.residuals._rare import (
     Exceptions,
+    RareEventResampler,
     draw_exceptions_in_blocks,
     other_cells,
 )
@@ -155,12 +156,17 @@ class CellResiduals(Residuals):
     def resampler(
         self, test_functions: TestFunctions, neighbours: Neighbours
     ) -> Resampler | None:
-        return self.cell_resampler(test_functions)
+        if self.outcomes is None or not isinstance(test_functions, CellTestFunctions):
+            return None
+        return CellResampler.from_outcomes(test_functions, self.outcomes)
 
-    def cell_resampler(
+    def rare_event_resampler(
         self, test_functions: TestFunctions, keep: AnyArray | None = None
-    ) -> CellResampler | None:
-        """Return what draws cells again; of rows that do not count (`keep`), zeros."""
+    ) -> RareEventResampler | None:
+        """Return what draws y of many rows again; of rows that do not count, zeros.
+
+        `keep` (n,) says which rows count. None where y cannot be drawn.
+        """
         if self.outcomes is None or not isinstance(test_functions, CellTestFunctions):
             return None
         return CellResampler.from_outcomes(test_functions, self.outcomes, keep)
@@ -277,3 +283,11 @@ class CellResampler:
         rows = exceptions.rows
         p = self.outcomes.take(rows).probabilities
         return other_cells(p, self.mode[rows], exceptions.uniforms)
+
+    def exceptional(self, exceptions: Exceptions) -> AnyArray:
+        """Return ξ of exceptions, (e, q): any cell but the most probable one."""
+        return self.evaluate(exceptions.rows, self.other_cells(exceptions))
+
+    def usual(self, rows: IntArray) -> AnyArray:
+        """Return ξ of the most probable cells at rows (e,), (e, q)."""
+        return self.evaluate(rows, self.mode[rows])

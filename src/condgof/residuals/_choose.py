@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from condgof.errors import InputError, UnsupportedModelError, check_choice
 from condgof.laws import (
+    FULL,
+    PLAIN,
     CellsOfY,
     Censored,
     Discrete,
@@ -17,9 +19,9 @@ from condgof.laws import (
 from condgof.residuals._cells import CellResiduals
 from condgof.residuals._censored import CensoredResiduals
 from condgof.residuals._circular import CircularResiduals, CircularScoreResiduals
-from condgof.residuals._classes import ClassResiduals, LabelResiduals
+from condgof.residuals._classes import ClassResiduals, LabelResiduals, OrderedResiduals
 from condgof.residuals._continuous import ContinuousResiduals
-from condgof.residuals._counts import CountResiduals
+from condgof.residuals._counts import CountCellResiduals, CountResiduals
 from condgof.residuals._moments import MomentResiduals
 from condgof.residuals._residuals import Residuals
 from condgof.residuals._scores import ScoreResiduals
@@ -96,7 +98,7 @@ def _discrete(law: Law, standardize: str) -> type[CellResiduals]:
     if standardize not in ("auto", "none"):
         raise InputError(
             f"standardize={standardize!r} is for a continuous y. Use 'auto' or 'none':"
-            " counts are compared in the model's own standard deviations."
+            " counts and ordered classes are compared by steps of the model's CDF."
         )
     if isinstance(law, Quantiles):
         return QuantileResiduals
@@ -109,9 +111,13 @@ def _discrete(law: Law, standardize: str) -> type[CellResiduals]:
         return RankResiduals
     assert isinstance(law, Discrete)
     full = standardize == "auto"
-    if law.cells("full" if full else "plain").blocks[0].distances:
-        return CountResiduals
-    return ClassResiduals if full else LabelResiduals
+    values = law.cells(FULL if full else PLAIN).blocks[0]
+    if values.distances:
+        return CountResiduals if full and law.can("cdf") else CountCellResiduals
+    if not full:
+        return LabelResiduals
+    is_ordered = values.positions is not None and values.stop - values.start > 2
+    return OrderedResiduals if is_ordered else ClassResiduals
 
 
 def _continuous(law: Law, d_y: int, standardize: str) -> type[Residuals]:

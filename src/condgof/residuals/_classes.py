@@ -10,6 +10,7 @@ from condgof.laws import Law, class_names_of
 from condgof.residuals._cell_scores import class_scores
 from condgof.residuals._cells import CellResiduals
 from condgof.residuals._residuals import DependenceValues
+from condgof.residuals._steps import StepCdf, SteppedResiduals, mean_scale_of
 from condgof.sample import Sample
 
 
@@ -46,3 +47,23 @@ class LabelResiduals(ClassResiduals):
     @classmethod
     def from_law(cls, law: Law, sample: Sample) -> Self:
         return cls.from_cells(law, sample, full=False, class_names=class_names_of(law))
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedResiduals(SteppedResiduals, ClassResiduals):
+    """Three ordered classes or more, by their randomised PIT."""
+
+    @classmethod
+    def from_law(cls, law: Law, sample: Sample) -> Self:
+        compared = ClassResiduals.from_law(law, sample)
+        steps = StepCdf.from_probabilities(compared.probabilities, compared.observed)
+        return cls(
+            u=compared.u,
+            values=compared.values,
+            cells=compared.cells,
+            outcomes=compared.outcomes,
+            notes=compared.notes,
+            class_names=compared.class_names,
+            steps=steps,
+            mean_scale=mean_scale_of(steps),
+        )

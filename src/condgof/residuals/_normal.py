@@ -268,10 +268,20 @@ def surprise_count(n: int) -> int:
 
 def top_surprises(z: AnyArray, most: int | None = None) -> FloatArray:
     """Return the largest surprises of m samples of normal scores (m, n), largest first."""
-    n = z.shape[1]
-    count = min(most or surprise_count(n), n)
-    largest = np.partition(np.abs(z), n - count, axis=1)[:, n - count :]
-    return surprise(np.sort(largest, axis=1)[:, ::-1])
+    count = min(most or surprise_count(z.shape[1]), z.shape[1])
+    return surprise(_largest(np.abs(z), count))
+
+
+def largest_first(surprises: AnyArray) -> FloatArray:
+    """Return the largest of m samples of surprises (m, n), largest first."""
+    return _largest(surprises, surprise_count(surprises.shape[1]))
+
+
+def _largest(values: AnyArray, count: int) -> AnyArray:
+    """Return the `count` largest of values (m, n) in each row, largest first."""
+    n = values.shape[1]
+    largest = np.partition(values, n - count, axis=1)[:, n - count :]
+    return np.sort(largest, axis=1)[:, ::-1]
 
 
 def excess(top: FloatArray, n: int) -> FloatArray:

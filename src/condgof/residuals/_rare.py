@@ -11,7 +11,7 @@ more, which has probability r, it is another cell than the most probable one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,6 +30,31 @@ class Exceptions(NamedTuple):
     draws: IntArray  #: The number of the draw, (e,), sorted.
     rows: IntArray  #: The number of the row, (e,).
     uniforms: FloatArray  #: A uniform number each, (e,), which chooses the other cell.
+
+    def take(self, some: slice) -> Exceptions:
+        """Return some of them."""
+        return Exceptions(self.draws[some], self.rows[some], self.uniforms[some])
+
+
+class RareEventResampler(Protocol):
+    """Draws a discrete y of n rows again, those that are nearly certain by exceptions."""
+
+    def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
+        """Return ξ (n, q) of y drawn by uniform numbers (n,).
+
+        Rows whose exceptions have at most the probability `certain` are their mode.
+        """
+
+    def exceptions(
+        self, start: int, certain: float, draws: range, seed: Seed
+    ) -> Exceptions:
+        """Return where rows that are nearly certain are not drawn as their mode."""
+
+    def exceptional(self, exceptions: Exceptions) -> AnyArray:
+        """Return ξ of exceptions, (e, q)."""
+
+    def usual(self, rows: IntArray) -> AnyArray:
+        """Return ξ of the mode at rows (e,), (e, q)."""
 
 
 def hazards(rare: FloatArray) -> FloatArray:

@@ -198,11 +198,19 @@ def _block_indicator(blocks: Sequence[FeatureBlock | TestFunctionBlock]) -> Floa
     return np.repeat(np.eye(len(blocks)), sizes, axis=0)
 
 
+class Strata(NamedTuple):
+    """Rows in strata, by their residuals."""
+
+    size: int  #: How many there are.
+    of_rows: Callable[[Residuals], IntArray]  #: Residuals of n rows → their strata, (n,).
+
+
 class Totals(NamedTuple):
     """Sums over all rows."""
 
     sums: list[FloatArray]  #: Fᵀξ of each panel, (R_p, q_p).
-    gram: FloatArray  #: FᵀF, (R, R), of many rows scaled up from some.
+    #: FᵀF, (R, R), of many rows scaled up from some; one for each stratum of rows.
+    grams: list[FloatArray]
     #: The largest of some numbers of the residuals, in decreasing order, (at most `most`,).
     largest: FloatArray
 
@@ -211,7 +219,8 @@ class _PieceTotals(NamedTuple):
     """Sums over the rows of a piece, or of several, in raw columns of the features."""
 
     products: list[FloatArray]  #: rawᵀξ of each panel, (raw columns, q_p).
-    gram: FloatArray  #: rawᵀraw of the rows in the sample, (raw columns, raw columns).
+    #: rawᵀraw of the rows in the sample, (raw columns, raw columns), by stratum.
+    grams: list[FloatArray]
     counted: FloatArray  #: The number of these rows, ().
     largest: FloatArray  #: As in `Totals`.
 
@@ -224,6 +233,7 @@ def gather(
     most: int,
     seed: Seed,
     engine: Engine,
+    strata: Strata | None = None,
 ) -> Totals:
     """Sum Fᵀξ and FᵀF over all rows, and keep the largest numbers of the residuals.
 
@@ -238,24 +248,32 @@ def gather(
         Residuals of some rows → numbers of them, in decreasing order.
     most : int
         How many of these numbers are kept, of all rows together.
+    strata : Strata, optional
+        Strata of rows whose FᵀF are summed apart; all rows are one if it is None.
     """
     share = min(1.0, GRAM_ROWS / n)
 
     def sum_piece(piece: Piece) -> _PieceTotals:
         raw = plan.features.raw(piece.x)
         sampled = raw
+        is_sampled = np.ones(piece.total, dtype=bool)
         if share < 1.0:
             uniforms = row_range_uniforms(seed, piece.start, piece.stop, RowUse.GRAM_SAMPLE)
-            sampled = raw[uniforms < share]
+            is_sampled = uniforms < share
+            sampled = raw[is_sampled]
         # In double precision: how rows are cut must not show in the root of FᵀF, from which
         # draws are made.
         sampled = sampled.astype(np.float64)
+        parts = [sampled]
+        if strata is not None:
+            stratum = strata.of_rows(piece.residuals)[is_sampled]
+            parts = [sampled[stratum == s] for s in range(strata.size)]
         residuals = piece.residuals
         if piece.keep is not None:
             residuals = residuals.take(np.flatnonzero(piece.keep))
         return _PieceTotals(
             products=_panel_products(plan, raw, plan.evaluate(piece)),
-            gram=sampled.T @ sampled,
+            grams=[part.T @ part for part in parts],
             counted=np.array(float(len(sampled))),
             largest=largest(residuals),
         )
@@ -264,19 +282,21 @@ def gather(
         both = np.concatenate([one.largest, other.largest])
         return _PieceTotals(
             products=sum_arrays([one.products, other.products]),
-            gram=one.gram + other.gram,
+            grams=sum_arrays([one.grams, other.grams]),
             counted=np.asarray(one.counted + other.counted),
             largest=np.sort(both)[::-1][:most],
         )
 
     whole = reduce_over(rows, engine, sum_piece, partial(reduce, join))
-    check_overflow(*whole.products, whole.gram, whole.counted)
+    check_overflow(*whole.products, *whole.grams, whole.counted)
     sums = []
     for product, cut in zip(whole.products, plan.cuts, strict=True):
         sums.append(plan.features.from_raw(product.T).T[cut.x])
-    gram = plan.features.from_raw(plan.features.from_raw(whole.gram).T)
-    scaled_up = gram * (n / float(whole.counted))
-    return Totals(sums=sums, gram=scaled_up, largest=whole.largest)
+    grams = []
+    for raw_gram in whole.grams:
+        gram = plan.features.from_raw(plan.features.from_raw(raw_gram).T)
+        grams.append(gram * (n / float(whole.counted)))
+    return Totals(sums=sums, grams=grams, largest=whole.largest)
 
 
 def _panel_products(plan: Plan, raw: AnyArray, values: AnyArray) -> list[FloatArray]:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._findings import Residual, mean_and_spread
+from condgof.check._findings import (
+    OUTLIER_PROBABILITY,
+    Residual,
+    mean_and_spread,
+    median_and_middle_half,
+    outliers,
+)
 from condgof.check._quantities import LARGEST, SD, Signal
 from condgof.check._record import Finding
 from condgof.check._size import (
@@ -26,20 +32,17 @@ from condgof.check._size import (
 )
 from condgof.check.kinds._bands import bands_of
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
-from condgof.check.kinds._signals import CellSignals, Signals
+from condgof.check.kinds._signals import CellSignals, Draw, Signals
 from condgof.kernels import cell_scales
 from condgof.laws import (
     Law,
     Moments,
-    Outcomes,
     RatioOutcomes,
-    cell_of,
     evaluate_cdf_grid,
     moments_of,
     normalised,
-    standardised,
 )
-from condgof.residuals import CountResiduals, legendre
+from condgof.residuals import CountCellResiduals, StepCdf
 from condgof.sample import Seed
 from condgof.stein import RowsInMemory
 
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 PIECE_ROWS = 4096
 #: The least standard deviation that residuals (y − mean)/sd are divided by.
 LEAST_SCALE = 1e-6
+#: Two ways to compute a probability differ by less than this.
+ROUNDING = 1e-12
 #: The quantile of the observed counts up to which counts have a bar of their own.
 LARGEST_COUNT_LEVEL = 0.99
 #: No count above this one has a bar of its own; larger ones are together.
@@ -61,9 +66,6 @@ FEWEST_COUNTS = 5
 LEAST_UNLIKELY = 10
 #: A count is large if it, or a larger one, has less than this probability.
 LARGE_PROBABILITY = 0.01
-#: How many signals come before that of zeros: shift and spread, the first two Legendre
-#: polynomials of the PIT.
-SHIFT_AND_SPREAD = 2
 #: Sizes s of a misfit, in standard deviations, at which D(s) is computed; between them it
 #: is interpolated.
 SIZES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -82,10 +84,12 @@ class CountRows(CheckedRows):
     """Rows with counts."""
 
     label = "counts"
-    #: (y − mean)/sd, (n, 1); None where the law has no finite moments.
-    z: FloatArray | None
-    #: The probability of the most probable cell, (n,).
-    largest_probability: FloatArray
+    #: Normal scores of the randomised PIT, N(0, 1) under the law, (n, 1).
+    z: FloatArray
+    #: (y − mean)/sd, (n,), of outliers as large as the largest of other rows; None where
+    #: the law has no finite moments.
+    residual: FloatArray | None
+    steps: StepCdf  #: The CDF of each row.
     #: The probability of 0, (n,); None where the law has no CDF.
     zeros: FloatArray | None
     #: The probability of y or a larger count, (n,); None where the law has no CDF.
@@ -97,27 +101,29 @@ class CountRows(CheckedRows):
     bands: FloatArray | None = None
 
     @classmethod
-    def from_law(cls, table: RowTable, law: Law, residuals: CountResiduals) -> CountRows:
+    def from_law(
+        cls, table: RowTable, law: Law, residuals: CountCellResiduals
+    ) -> CountRows:
+        steps = residuals.count_steps(law, table.y[:, 0])
         outcomes = residuals.known_outcomes
-        largest = [
-            outcomes.take(piece).probabilities.max(axis=1)
-            for piece in _pieces(len(table.y))
-        ]
         if isinstance(outcomes, RatioOutcomes):
             predictions = _predictions_of_ratios(outcomes)
         else:
-            predictions = _predictions_of_law(law, table.y)
+            predictions = _predictions_of_law(law, table.y, steps)
+        z = steps.normal_scores(table.rows)
         moments = predictions.moments
-        z = None
+        residual = None
+        comparison = {"z": z}
         if moments is not None:
-            scale = np.maximum(moments.scale, LEAST_SCALE)
-            z = (table.y - moments.location) / scale
+            residual = _residuals(table.y[:, 0], moments, steps)
+            comparison = {"residual": residual, "z": z}
         return cls(
             table=table,
-            comparison={} if z is None else {"z": z[:, 0]},
+            comparison=comparison,
             moments=moments,
-            z=z,
-            largest_probability=np.concatenate(largest),
+            z=z[:, None],
+            residual=residual,
+            steps=steps,
             zeros=predictions.zeros,
             upper=predictions.upper,
             count_probabilities=predictions.count_probabilities,
@@ -136,21 +142,26 @@ class CountRows(CheckedRows):
     def findings(
         self, reader: Reader, rows: IntArray, *, overall: bool
     ) -> Iterator[Finding]:
-        if self.z is not None:
-            residual = Residual(rows, self.z[rows, 0], self.y_name)
-            # Rare counts that dominate the variance may not have been observed, so the
-            # sd of residuals is taken as at least 1, that of the model.
-            mean, *spread = mean_and_spread(reader, residual, least_sd=1.0)
+        if self.residual is not None:
+            # Rare counts that dominate the variance may not have been observed, so the sd
+            # of residuals is taken as at least 1, that of the model.
+            residual = Residual(rows, self.residual[rows], self.y_name)
+            mean, *_ = mean_and_spread(reader, residual, least_sd=1.0)
             yield mean
-            if (1.0 - self.largest_probability[rows]).sum() >= LEAST_UNLIKELY:
-                yield from spread
+        scores = Residual(rows, self.z[rows, 0], self.y_name)
+        if (1.0 - self.steps.largest[rows]).sum() >= LEAST_UNLIKELY:
+            # The middle half, which one row does not turn.
+            _, *spread = median_and_middle_half(reader, scores)
+            yield from spread
         if self.zeros is not None and self.has_zeros:
             is_zero = self.y[rows, 0] == 0
             about = Signal("zeros", self.y_name)
             yield reader.share_finding(rows, is_zero, self.zeros[rows], about)
-        # Where the law has no variance, a subgroup has no mean and spread, but this.
-        if self.upper is not None and (overall or self.z is None):
+        # Where the law has no variance, a subgroup has no mean, but this.
+        if self.upper is not None and (overall or self.residual is None):
             yield self._large_counts(reader, rows, self.upper[rows])
+        if overall:
+            yield from outliers(reader, scores)
 
     def _large_counts(self, reader: Reader, rows: IntArray, upper: FloatArray) -> Finding:
         share = reader.share(rows, upper < LARGE_PROBABILITY)
@@ -167,74 +178,115 @@ class CountRows(CheckedRows):
         )
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
-        """Return shift and spread by the middle of each step of the CDF, and zeros.
+        """Return shift and spread, averaged over the step of the CDF at y, and zeros.
 
         K is 3, or 2 where no count is or should be 0.
         """
-        residuals = rows.residuals
-        assert isinstance(residuals, CountResiduals)
-        outcomes = residuals.known_outcomes
-        with_zeros = self.has_zeros
-        zero_cell = _zero_cells(law, outcomes, self.n)
-        kinds = ("shift", "spread", "zeros") if with_zeros else ("shift", "spread")
+        kinds = ("shift", "spread", "zeros") if self.has_zeros else ("shift", "spread")
         about = tuple(Signal(kind, self.y_name) for kind in kinds)
+        p_zero = self._p_first_is_zero
+
+        def ends_of(some: IntArray) -> FloatArray:
+            """Return the ends of the cells of r rows, (r, C + 1)."""
+            return self.steps.take(some).fine_ends
+
+        def of_cells(some: IntArray, ends: FloatArray) -> list[FloatArray]:
+            """Return the signals of all cells of r rows, K arrays (r, C)."""
+            is_first = np.arange(ends.shape[1] - 1) == 0
+            is_zero = is_first & (p_zero[some] > 0)[:, None]
+            each = _signals_of_steps(
+                ends[:, :-1], ends[:, 1:], is_zero, p_zero[some][:, None]
+            )
+            return each[: len(about)]
 
         def probabilities(some: IntArray) -> FloatArray:
-            return np.asarray(normalised(outcomes.take(some).probabilities))
-
-        def uncentred(some: IntArray, p: FloatArray, codes: IntArray) -> FloatArray:
-            """Return the signals of cells (r, m), before means are subtracted, (r, m, K).
-
-            `p` (r, C) are the probabilities of the cells of the r rows `some`.
-            """
-            steps = np.cumsum(p, axis=1) - 0.5 * p
-            middle = np.take_along_axis(steps, codes, axis=1)
-            values = legendre(np.clip(middle, 0.0, 1.0))[..., : len(about)]
-            if with_zeros:
-                values[..., SHIFT_AND_SPREAD] = codes == zero_cell[some][:, None]
-            return np.asarray(values)
-
-        values = np.empty((self.n, len(about)))
-        variance = np.empty((self.n, len(about)))
-        mean = np.empty((self.n, len(about)))
-        bound = np.zeros(len(about))
-        for some in _pieces(self.n):
-            p = probabilities(some)
-            every_cell = np.broadcast_to(np.arange(p.shape[1]), p.shape)
-            each = uncentred(some, p, every_cell)
-            mean[some] = (p[:, :, None] * each).sum(axis=1)
-            each -= mean[some][:, None]
-            variance[some] = (p[:, :, None] * np.square(each)).sum(axis=1)
-            values[some] = each[np.arange(len(some)), outcomes.observed[some]]
-            bound = np.maximum(bound, np.abs(each).max(axis=(0, 1)))
+            return np.diff(ends_of(some), axis=1)
 
         def at(some: IntArray, codes: IntArray) -> AnyArray:
             """Return the signals of r rows in cells (r, m), (r, m, K)."""
-            each = uncentred(some, probabilities(some), codes) - mean[some][:, None]
-            return np.asarray(each, dtype=np.float32)
+            each = of_cells(some, ends_of(some))
+            taken = [np.take_along_axis(one, codes, axis=1) for one in each]
+            return np.stack(taken, axis=-1, dtype=np.float32)
+
+        def redraw(some: IntArray) -> Draw:
+            """Return what draws r rows: their signals in all cells are computed once."""
+            ends = ends_of(some)
+            table = np.stack(of_cells(some, ends), axis=-1, dtype=np.float32)
+            here = np.arange(len(some))[:, None]
+            inner = ends[:, 1:-1]
+
+            def draw(rng: np.random.Generator, m: int) -> AnyArray:
+                cells = np.zeros((len(some), m), dtype=np.int32)
+                uniforms = rng.random((len(some), m))
+                for end in inner.T:
+                    cells += uniforms >= end[:, None]
+                return table[here, cells]
+
+            return draw
+
+        is_zero = (self.y[:, 0] == 0) & (p_zero > 0)
+        values = _signals_of_steps(self.steps.lower, self.steps.upper, is_zero, p_zero)
+        variance = np.empty((self.n, len(about)))
+        bound = np.zeros(len(about))
+        for some in _pieces(self.n):
+            ends = ends_of(some)
+            p = np.diff(ends, axis=1)
+            for k, each in enumerate(of_cells(some, ends)):
+                variance[some, k] = np.einsum("ij,ij,ij->i", p, each, each)
+                bound[k] = max(bound[k], float(np.abs(each).max()))
 
         cells = CellSignals(probabilities, at)
         return Signals(
             about=about,
-            values=values,
+            values=np.column_stack(values[: len(about)]),
             variance=variance,
-            redraw=cells.redraw,
+            redraw=redraw,
             bound=bound,
             cells=cells,
         )
+
+    @property
+    def _p_first_is_zero(self) -> FloatArray:
+        """The probability of 0 where that is the smallest count, else 0, (n,)."""
+        if self.zeros is None:
+            return np.zeros(self.n)
+        is_first = np.abs(self.steps.ends[:, 1] - self.zeros) <= ROUNDING
+        return np.where(is_first, self.zeros, 0.0)
+
+
+def _signals_of_steps(
+    lower: FloatArray, upper: FloatArray, is_zero: AnyArray, p_zero: FloatArray
+) -> list[FloatArray]:
+    """Return shift and spread averaged between probabilities, and zeros.
+
+    They are the means of √3(2u − 1) and √5(6u² − 6u + 1) over u from `lower` to `upper`,
+    and 1{y = 0} − P(0).
+    """
+    total = lower + upper
+    squares = lower * lower + lower * upper + upper * upper
+    shift = math.sqrt(3.0) * (total - 1.0)
+    spread = math.sqrt(5.0) * (2.0 * squares - 3.0 * total + 1.0)
+    return [shift, spread, is_zero - p_zero]
+
+
+def _residuals(y: FloatArray, moments: Moments, steps: StepCdf) -> FloatArray:
+    """Return (y − mean)/sd of counts (n,), of outliers as large as the largest others.
+
+    Outliers are rows so far out that among n rows one has a probability below 0.001.
+    """
+    scale = np.maximum(moments.scale[:, 0], LEAST_SCALE)
+    residual = (y - moments.location[:, 0]) / scale
+    tail = 2.0 * np.minimum(steps.upper, 1.0 - steps.lower)
+    is_usual = tail * len(y) >= OUTLIER_PROBABILITY
+    if is_usual.all() or not is_usual.any():
+        return residual
+    largest = float(np.abs(residual[is_usual]).max())
+    return np.where(is_usual, residual, np.clip(residual, -largest, largest))
 
 
 def _pieces(n: int) -> list[IntArray]:
     """Return the numbers of n rows, cut into pieces."""
     return np.split(np.arange(n), np.arange(PIECE_ROWS, n, PIECE_ROWS))
-
-
-def _zero_cells(law: Law, outcomes: Outcomes, n: int) -> IntArray:
-    """Return the cell that a count of 0 falls into in each row, (n,)."""
-    if isinstance(outcomes, RatioOutcomes):
-        return -outcomes.start.astype(np.int64)
-    location, scale = (part[:, 0] for part in law.location_scale())
-    return cell_of(standardised(np.zeros(n), location, scale))
 
 
 class _CountPredictions(NamedTuple):
@@ -265,7 +317,7 @@ def _predictions_of_ratios(outcomes: RatioOutcomes) -> _CountPredictions:
     )
 
 
-def _predictions_of_law(law: Law, y: FloatArray) -> _CountPredictions:
+def _predictions_of_law(law: Law, y: FloatArray, steps: StepCdf) -> _CountPredictions:
     """Return the probabilities of small counts, and of y (n, 1) or a larger count."""
     moments = moments_of(law, "mean_std")
     if not law.can("cdf"):
@@ -285,18 +337,18 @@ def _predictions_of_law(law: Law, y: FloatArray) -> _CountPredictions:
     return _CountPredictions(
         moments=moments,
         zeros=np.concatenate(zeros),
-        upper=1.0 - law.cdf(y - 1.0),
+        upper=1.0 - steps.lower,
         count_probabilities=np.diff(total / n, prepend=0.0, append=1.0),
     )
 
 
 @rows_class.register
-def _(residuals: CountResiduals) -> type[CheckedRows]:
+def _(residuals: CountCellResiduals) -> type[CheckedRows]:
     return CountRows
 
 
 @size_of.register
-def _(residuals: CountResiduals, bench: Bench) -> Size:
+def _(residuals: CountCellResiduals, bench: Bench) -> Size:
     """The law is tilted until its mean is off by s standard deviations.
 
     D(s) is the mean over pairs of rows of k·⟨E_q[ξ], E_q[ξ']⟩ under the tilted laws q. It

@@ -131,11 +131,9 @@ def _square_root_scale(ends: c.Ends) -> c.Scale:
     )
 
 
-def _residuals(checked: CountRows) -> RowResiduals | None:
-    """Return (y − mean)/sd; None where the law has no finite moments."""
-    if checked.z is None:
-        return None
-    return RowResiduals(z=checked.z, are_normal=False, bands=checked.bands, are_counts=True)
+def _residuals(checked: CountRows) -> RowResiduals:
+    """Return normal scores of the randomised PIT."""
+    return RowResiduals(z=checked.z, are_normal=True, bands=checked.bands, are_counts=True)
 
 
 @row_residuals.register
@@ -158,8 +156,7 @@ def _(checked: CountRows) -> dict[str, Picture]:
 
 @slice_picture.register
 def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
-    residuals = _residuals(checked)
-    return None if residuals is None else residual_histogram(checked, residuals, part)
+    return residual_histogram(checked, _residuals(checked), part)
 
 
 @slice_quantiles.register
@@ -169,22 +166,17 @@ def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
 
 @along_column.register
 def _(checked: CountRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    return None if checked.z is None else mean_profile(checked.z[:, y], bins)
+    return None if checked.residual is None else mean_profile(checked.residual, bins)
 
 
 @differences.register
 def _(checked: CountRows, part: Slice | None) -> Differences | None:
-    residuals = _residuals(checked)
-    return None if residuals is None else residual_differences(checked, residuals, part)
+    return residual_differences(checked, _residuals(checked), part)
 
 
 @slice_facts.register
 def _(checked: CountRows, rows: IntArray) -> list[str]:
-    facts = mean_fact(checked, rows)
-    residuals = _residuals(checked)
-    if residuals is not None:
-        facts.append(furthest_fact(checked, residuals, rows))
-    return facts
+    return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
 
 
 @advice_rules.register
