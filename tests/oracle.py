@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -192,6 +193,35 @@ def evidence(statistic, draws):
     slope = np.mean([value - top[0] for value in top]) or 1.0
     values[largest] += (both[largest] - others[-1]) / slope
     return Evidence(value=float(values[0]), draws=np.array(values[1:]), pvalue=tails[0])
+
+
+def standardized(values):
+    """Values less their mean, over their standard deviation; 0 where that is 0."""
+    spread = np.std(values)
+    return [(value - np.mean(values)) / spread if spread else 0.0 for value in values]
+
+
+def scale_by(reference, value):
+    """A value among the reference draws and itself, standardised."""
+    return standardized([*reference, value])[-1]
+
+
+def evidence_by(reference, value):
+    """−log P(V ≥ value), by a straight line between draws, and beyond 80% of them."""
+    draws = sorted(reference)
+    r = len(draws)
+    points = [(t, -np.log((r - i) / (r + 1))) for i, t in enumerate(draws)]
+    first = r - round(0.2 * r)
+    cut, start = points[first]
+    if value > cut:
+        excess = np.mean([t - cut for t in draws[first:]])
+        return start + (value - cut) / excess
+    if value < draws[0]:
+        return 0.0
+    for (a, low), (b, high) in itertools.pairwise(points):
+        if a <= value <= b:
+            return low + (high - low) * (value - a) / (b - a)
+    raise AssertionError
 
 
 def harmonic(parts, shares):

@@ -25,6 +25,7 @@ from censoring import CENSORED_CHECKS
 from circular import CIRCULAR_CHECKS
 from counts import COUNT_CHECKS
 from directions import DIRECTION_CHECKS
+from effects import EFFECT_CHECKS
 from evidence import EVIDENCE_CHECKS
 from findable import FINDABLE_CHECKS
 from grouped import GROUP_CHECKS
@@ -116,6 +117,7 @@ def main() -> int:
         **KIND_CHECKS,
         **EVIDENCE_CHECKS,
         **DIRECTION_CHECKS,
+        **EFFECT_CHECKS,
         **MONITOR_CHECKS,
         **COMPOSITE_CHECKS,
         **SHARED_ERROR_CHECKS,

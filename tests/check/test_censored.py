@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import condgof as cg
 
@@ -46,7 +46,16 @@ def test_the_slice_is_found_and_its_numbers_are_those_of_its_rows(old):
         f"{observed} events observed, {expected:,.1f} expected (ratio "
     )
     assert lead.interval[0] < 2.0 < lead.interval[1]
-    assert old.words.startswith("The hazard is wrong: hazard too low where age ≥ ")
+    (effect,) = old.effects
+    assert (effect.kind, effect.columns) == ("hazard", ("age",))
+    worst = old.frame().query("age >= 73")
+    observed = worst.event.sum()
+    expected = worst.cumulative_hazard.sum()
+    assert old.words == (
+        "The hazard is too low, depending on age:"
+        f" {observed / expected:.1f} times the expected events ({observed} observed,"
+        f" {expected:.1f} expected) where age ≥ 73 ({len(worst)} rows)."
+    )
 
 
 def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
@@ -87,7 +96,7 @@ def _expected(frame, cuts):
 def test_a_constant_excess_is_its_own_size():
     y, event = times(1 / 1.5)
     report = cg.check(
-        cg.models.Exponential(scale=SCALE), X, y, event=event, tolerance=0.1, rng=1
+        cg.models.Exponential(scale=SCALE), X, y, event=event, tolerance="0.1 size", rng=1
     )
     assert report.effect.unit == "relative error of the hazard"
     assert report.effect.interval.low < 0.5 < report.effect.interval.high
@@ -96,11 +105,23 @@ def test_a_constant_excess_is_its_own_size():
     assert report.overall[0].interval[0] < 1.5 < report.overall[0].interval[1]
 
 
-def test_a_true_model_passes_and_says_what_would_have_been_found():
-    y, event = times(1.0)
-    report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
-    assert not report.rejected
-    assert "A hazard that is off by 0." in report.power.words
+def test_true_models_pass_and_what_would_have_been_found_is_said():
+    """10 samples, at a tail of 1e-4."""
+    model = cg.models.Exponential(scale=SCALE)
+    rejected = 0
+    for seed in range(10):
+        rng = np.random.default_rng([seed, 3])
+        true = rng.exponential(SCALE)
+        until = rng.exponential(15, N)
+        y = np.minimum(true, until)
+        report = cg.check(model, X, y, event=true <= until, rng=seed, n_boot=99)
+        rejected += report.rejected
+        assert report.power.words.startswith(
+            "Minimum detectable (power 0.8): a hazard that is off by 0."
+        )
+        if not report.rejected:
+            assert report.words == f"No misfit found. {report.power.words}"
+    assert rejected <= binom.isf(1e-4, 10, 0.05)
     again = 0
     for seed in range(10):  # of the size that is found with probability 0.8
         rng = np.random.default_rng(seed)
@@ -130,7 +151,8 @@ def test_the_report_is_written_and_every_picture_drawn(old):
     with pytest.raises(cg.errors.InputError, match="no picture 'pit'"):
         old.plot("pit")
     assert old.to_dict()["overall"][0]["kind"] == "events"
-    assert "events observed" in str(old)
+    lead = old.overall[0].numbers
+    assert f"events ({lead['count']} of {lead['mean']:.1f} expected)" in str(old)
     assert len(old.groups) == 2
 
 
@@ -140,7 +162,7 @@ def test_an_event_that_the_model_holds_to_be_impossible_is_named():
     event[7] = True
     report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
     wild = [f for f in report.overall if f.kind == "wild"]
-    assert "row 7 (z = -" in wild[0].words
+    assert "row 7 (z = −" in wild[0].words
     event[7] = False  # that a row left at once says nothing
     report = cg.check(cg.models.Exponential(scale=SCALE), X, y, event=event, rng=1)
     assert not [f for f in report.overall if f.kind == "wild"]

@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import SCHEMA, Bench, select_rows
+from condgof.check import SCHEMA, WIDTH, Bench, select_rows
+from condgof.check.effects import FEWEST_ROWS
 from condgof.errors import CondgofError, InputError, NonFiniteError, ShapeError
 
 RNG = np.random.default_rng(7)
@@ -52,12 +53,19 @@ def test_the_slice_is_found_and_said_in_the_users_names(found):
     assert first.query == 'city == "Oslo"'
     np.testing.assert_array_equal(first.rows, np.flatnonzero(CITY == "Oslo"))
     assert (first.kind, first.direction) == ("shift", "too low")
-    lead = first.findings[0]
-    assert lead.column == "rent"
-    assert lead.estimate == pytest.approx((HIGH - MEAN)[CITY == "Oslo"].mean())
+    residuals = (HIGH - MEAN)[CITY == "Oslo"]
+    lead, beside = first.findings[:2]
+    assert (lead.column, lead.quantity, beside.quantity) == ("rent", "median", "mean")
+    assert lead.estimate == pytest.approx(residuals.median())
+    assert beside.estimate == pytest.approx(residuals.mean())
     assert lead.interval[0] < 1.2 < lead.interval[1]
-    assert first.message.startswith("too low: the data lie on average 1.")
-    assert found.words.startswith("The centre is wrong: too low where city = Oslo (by 1.")
+    assert first.message == (
+        "too low: the median residual is +1.1 predicted SDs (+0.7 to +1.5)"
+    )
+    assert found.words == (
+        "The mean is too low, depending on city: 1.1 SD too low where city = Oslo"
+        f" ({len(residuals)} rows)."
+    )
     assert (found.x_columns, found.y_columns) == (("income", "city"), ("rent",))
 
 
@@ -66,7 +74,7 @@ def test_the_verdict_is_that_of_adaptive_with_one_more_family(found):
     assert found.result.method == result.method
     assert (found.result.n, found.result.seed) == (result.n, result.seed)
     families = set(found.result.details["families"])
-    assert families - set(result.details["families"]) == {"slices"}
+    assert families - set(result.details["families"]) == {"staged gains"}
     assert found.pvalue == found.result.pvalue
 
 
@@ -75,8 +83,7 @@ def test_slices_are_named_only_under_a_rejection():
     true = cg.check(MODEL, FRAME, Y, **FAST)
     assert not true.rejected
     assert true.slices == ()
-    assert true.words.startswith("Nothing speaks against the model. ")
-    assert "would have been found with probability 0.8" in true.words
+    assert true.words.startswith("No misfit found. Minimum detectable (power 0.8): bias 0.")
     assert "correct" not in str(true)
     assert true.effect.interval.low == 0.0
     assert true.notes == ()
@@ -89,13 +96,18 @@ def test_p_values_of_slices_are_at_most_alpha_and_in_order(found):
     p = [one.pvalue for one in found.slices]
     assert p == sorted(p)
     assert max(p) <= found.alpha
-    assert all(one.pvalue >= one.pvalue_floor == 1 / 100 for one in found.slices)
+    # Effects are compared with 199 samples of the model, whatever n_boot is.
+    assert found.details["searched"]["draws"] == 199
+    assert all(one.pvalue >= one.pvalue_floor == 1 / 200 for one in found.slices)
+    effect = found.effects[0]
+    first = found.slices[0]
+    assert (first.pvalue, first.pvalue_floor) == (effect.pvalue, effect.pvalue_floor)
 
 
 def test_orders_of_slices():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, (2000, 2))
-    y = rng.standard_normal(2000) + 0.5 * (x[:, 0] < 0.5) + 1.5 * (x[:, 1] > 0.95)
+    y = rng.standard_normal(2000) + 0.8 * (x[:, 0] < 0.5) + 1.5 * (x[:, 1] > 0.95)
     found = cg.check((np.zeros(2000), np.ones(2000)), x, y, **FAST)
     certain = found.slices_by("certain")
     worst = found.slices_by("severity")
@@ -104,8 +116,10 @@ def test_orders_of_slices():
     assert [one.severity for one in worst] == sorted(
         (s.severity for s in worst), reverse=True
     )
-    assert "x2" in worst[0].words
-    assert [one.words for one in worst] != [one.words for one in certain]
+    # Half of the rows gain more together than the few that are worst.
+    assert [effect.columns for effect in found.effects] == [("x1",), ("x2",)]
+    assert [one.conditions[0].column for one in certain] == ["x1", "x2"]
+    assert [one.conditions[0].column for one in worst] == ["x2", "x1"]
     for one in worst:
         assert one.severity == pytest.approx(
             abs(one.findings[0].estimate - one.findings[0].expected)
@@ -116,15 +130,15 @@ def test_orders_of_slices():
 
 def test_text_for_a_terminal(found):
     lines = str(found).splitlines()
-    assert lines[0] == "Check of rent given income and city, n = 300"
-    assert lines[1].startswith("  verdict  Evidence against the model (p ≤ 0.01)")
-    assert max(map(len, lines)) <= 100
-    heads = [line[2:10].strip() for line in lines[1:] if line[2:10].strip()]
-    assert heads == ["verdict", "message", "size", "all rows", "where"]
+    assert lines[0].endswith(" · 300 rows · rent | income, city")
+    assert lines[2].startswith("✗ MISFIT   p ≤ 0.01")
+    assert max(map(len, lines)) <= WIDTH
+    heads = [line.split()[0] for line in lines if line[:1].isupper()]
+    assert heads == ["WHAT", "SUBGROUPS", "OVERALL", "TRY", "Effect"]
     assert repr(found) == f"Check(n=300, p ≤ 0.01, slices={len(found.slices)})"
     assert (
         repr(found.slices[0])
-        == f"Slice('city = Oslo', n={found.slices[0].n}, too low, p ≤ 0.01)"
+        == f"Slice('city = Oslo', n={found.slices[0].n}, too low, p ≤ 0.005)"
     )
 
 
@@ -166,9 +180,11 @@ def test_plain_objects_for_json(found):
         for each in value if isinstance(value, (list, type({}.values()))) else ():
             yield from keys(each)
 
-    # What curves call "rows" are their numbers in bins.
+    # What curves call "rows" are their numbers in bins, and of the loss how many there are.
     assert sum(plain["curves"]["pit"]["rent"]["rows"]) == found.result.n
-    others = {k: v for k, v in plain.items() if k not in ("details", "curves")}
+    assert plain["avoidable_loss"]["rows"] == found.result.n
+    counted = ("details", "curves", "avoidable_loss")
+    others = {k: v for k, v in plain.items() if k not in counted}
     assert not {"rows", "looked", "checked"} & set(keys(others))
     assert len(json.dumps(plain)) < 60_000
 
@@ -196,7 +212,13 @@ def test_inputs_are_not_changed():
     labels = CITY.copy()
     before = mask.copy()
     cg.check(
-        model, frame, y, by=labels, slices=[mask, "income <= 2000"], tolerance=0.1, **FAST
+        model,
+        frame,
+        y,
+        by=labels,
+        slices=[mask, "income <= 2000"],
+        tolerance="0.1 size",
+        **FAST,
     )
     pd.testing.assert_frame_equal(frame, FRAME)
     pd.testing.assert_series_equal(y, HIGH)
@@ -289,7 +311,8 @@ def test_a_source_and_dask_arrays(tmp_path):
         assert [one.n for one in other.slices] == [one.n for one in streamed.slices]
     first = streamed.slices[0]
     np.testing.assert_array_equal(streamed.frame().query(first.query).index, first.rows)
-    assert first.findings[0].estimate == pytest.approx((y - a)[first.rows].mean())
+    assert first.findings[0].estimate == pytest.approx(np.median((y - a)[first.rows]))
+    assert first.findings[1].estimate == pytest.approx((y - a)[first.rows].mean())
     json.dumps(streamed.to_dict(), allow_nan=False)
 
 
@@ -308,7 +331,8 @@ def test_more_rows_of_a_stream_than_are_looked_at(tmp_path, monkeypatch):
     assert "b ≥ " in first.words
     assert first.share == pytest.approx(first.n / 1200)
     np.testing.assert_array_equal(frame.query(first.query).index, first.rows)
-    assert first.findings[0].estimate == pytest.approx((y - a)[first.rows].mean())
+    assert first.findings[0].estimate == pytest.approx(np.median((y - a)[first.rows]))
+    assert first.findings[1].estimate == pytest.approx((y - a)[first.rows].mean())
     groups = {one.words: one for one in found.groups}  # masks and labels are of all rows
     large = frame.index[frame["b"] > 1]
     for words in ("b > 1", f"the {len(large)} rows of a mask"):
@@ -367,14 +391,15 @@ def test_missing_values_are_a_level():
 # Few rows, few columns
 
 
-@pytest.mark.parametrize("n", [3, 5, 30, 49])
+@pytest.mark.parametrize("n", [3, 5, FEWEST_ROWS - 1])
 def test_few_rows_still_give_a_verdict(n):
-    found = cg.check((MEAN[:n], np.ones(n)), INCOME[:n], Y[:n], tolerance=0.5, **FAST)
-    assert found.slices == ()
-    assert any(
-        "too few to search for slices (that takes 50)" in note for note in found.notes
+    found = cg.check(
+        (MEAN[:n], np.ones(n)), INCOME[:n], Y[:n], tolerance="0.5 size", **FAST
     )
-    assert found.details["searched"] == {"slices": 0}
+    assert found.slices == ()
+    assert found.notes == (f"{n} rows are too few to search for effects (that takes 30)",)
+    assert found.details["searched"] == {}
+    assert found.avoidable_loss is None
     json.dumps(found.to_dict(), allow_nan=False)
     if n < 6:
         assert found.power.words.startswith(
@@ -383,15 +408,19 @@ def test_few_rows_still_give_a_verdict(n):
         assert found.power.size == np.inf
 
 
-def test_from_fifty_rows_on_slices_are_searched():
-    found = cg.check(
-        (MEAN[:60], np.ones(60)), INCOME[:60], Y[:60] + 3.0 * (INCOME[:60] > 3000), **FAST
-    )
-    assert found.details["searched"]["slices"] > 0
-    assert found.slices[0].words.startswith("income ≥ ") or found.slices[
-        0
-    ].words.startswith("x ≥ ")
-    assert found.slices[0].n >= 25
+def test_from_thirty_rows_on_effects_are_searched():
+    assert FEWEST_ROWS == 30
+    model = (MEAN[:30], np.ones(30))
+    found = cg.check(model, INCOME[:30], Y[:30] + 3.0, **FAST)
+    assert found.rejected
+    assert found.notes == ()
+    assert found.details["searched"]["rows"] == 30
+    assert [(one.kind, one.columns) for one in found.effects[:1]] == [("bias", ())]
+    rich = INCOME[:60] > 3000
+    found = cg.check((MEAN[:60], np.ones(60)), INCOME[:60], Y[:60] + 3.0 * rich, **FAST)
+    first = found.slices[0]
+    assert (first.words, first.direction) == ("x ≥ 3000", "too low")
+    np.testing.assert_array_equal(first.rows, np.flatnonzero(rich))
 
 
 def test_nothing_to_search():
@@ -402,9 +431,9 @@ def test_nothing_to_search():
     found = cg.check((np.zeros(N), np.ones(N)), frame, 1.0 + NOISE, **FAST)
     assert found.rejected
     assert found.slices == ()
-    assert found.words.startswith(
-        "The centre is wrong over all rows: too low (the median by 0.96"
-    )
+    shift = found.overall[0]
+    assert shift.words.startswith("the median residual is +0.96 predicted SDs")
+    assert "too low" in found.words
     few = pd.DataFrame({"id": [f"i{i // 2}" for i in range(N)], "income": INCOME})
     assert all("id" not in one.words for one in cg.check(MODEL, few, HIGH, **FAST).slices)
 
@@ -490,15 +519,16 @@ def test_errors_say_what_is_wrong(call, error, match):
 
 def test_true_models_name_slices_no_more_often_than_they_may():
     """30 samples, at a tail of 1e-4."""
-    named = searched = 0
+    named = explained = 0
     for trial in range(30):
         rng = np.random.default_rng([trial, 9])
         x = rng.standard_normal((100, 3))
         y = x[:, 0] + rng.standard_normal(100)
         found = cg.check((x[:, 0], np.ones(100)), x, y, rng=trial, n_boot=39, engine=1)
         named += bool(found.slices)
-        searched += found.details["searched"]["pvalue"] <= 0.05
-    assert max(named, searched) <= binom.isf(1e-4, 30, 0.05)
+        explained += bool(found.effects)
+        assert found.rejected or not found.effects
+    assert max(named, explained) <= binom.isf(1e-4, 30, 0.05)
 
 
 def test_the_main_finding_is_found():
@@ -512,23 +542,27 @@ def test_the_main_finding_is_found():
     case = cg.study.problem("qgm")
     x, y = case.draw(2000, np.random.default_rng(0))
     found = cg.check(case.p, x, y, rng=0, n_boot=99)
-    assert found.words.startswith(
-        "The centre is wrong over all rows: too low (the median by 0.1"
-    )
+    assert found.overall[0].words.startswith("the median residual is +0.1")
+    assert found.overall[0].telling
 
 
-def test_the_other_rows_are_told_where_they_are_wrong_the_other_way():
+def test_both_directions_of_an_effect_are_slices():
     rng = np.random.default_rng(0)
     x = pd.DataFrame({"u": rng.random(1000), "v": rng.random(1000)})
     y = np.where((x.u > 0.3) & (x.u < 0.65), 1.0, -0.55) + rng.standard_normal(1000)
     found = cg.check((np.zeros(1000), np.ones(1000)), x, y, **FAST)
-    first, rest = found.slices[:2]
-    assert rest.words == f"not ({first.words})"
-    assert (first.direction, rest.direction) == ("too low", "too high")
-    z = found.frame().query(rest.query)["z"]
-    assert list(z.index) == list(rest.rows) == sorted(set(range(1000)) - set(first.rows))
-    assert rest.findings[0].estimate == pytest.approx(z.mean())
-    assert f"too high where {rest.words}" in found.words
+    low, high = found.slices
+    assert (low.words, low.direction) == ("0.3 ≤ u < 0.65", "too low")
+    assert (high.words, high.direction) == ("u ≥ 0.65", "too high")
+    for one in (low, high):
+        z = found.frame().query(one.query)["z"]
+        assert list(z.index) == list(one.rows)
+        assert one.findings[0].estimate == pytest.approx(z.median())
+    (effect,) = found.effects
+    assert (effect.kind, effect.columns) == ("bias", ("u",))
+    inside = [cell.finding.estimate > 0 for cell in effect.cells]
+    assert inside == [0.3 <= cell.conditions[0].low < 0.65 for cell in effect.cells]
+    assert sum(cell.n for cell in effect.cells) == 1000
 
 
 @pytest.mark.parametrize("query", ["z > 1", "y > 2", "pit < 0.2", "covered_90 == False"])
@@ -548,41 +582,61 @@ def test_rows_that_are_chosen_by_what_happened_are_no_slice(query):
         cg.check(law, x, y, slices=[query], **FAST)
 
 
-def test_a_rare_class_is_found_and_classes_that_are_not_searched_are_said():
+@pytest.mark.parametrize("count", [10, 14])
+def test_a_rare_class_is_found_and_classes_that_are_not_searched_are_said(count):
+    """The last class is half as probable as any other, and too rare where u > 0.6."""
     rng = np.random.default_rng(0)
-    for count, said in ((10, False), (14, True)):
-        p = np.r_[np.full(count - 1, 1.0), 0.5]
-        p = np.tile(p / p.sum(), (2000, 1))
-        u = rng.random(2000)
-        true = p + 0.3 * np.outer(u > 0.6, np.arange(count) == count - 1) * (count == 10)
-        draws = rng.random((2000, 1)) * true.sum(axis=1, keepdims=True)
-        y = (draws > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        found = cg.check(cg.probabilities(p), pd.DataFrame({"u": u}), y, **FAST)
-        assert (
-            any("most probable ones were looked at" in note for note in found.notes) == said
-        )
-        assert bool(found.slices) != said
-        if found.slices:
-            assert found.slices[0].findings[0].label == "9"
+    p = np.r_[np.full(count - 1, 1.0), 0.5]
+    p = np.tile(p / p.sum(), (2000, 1))
+    u = rng.random(2000)
+    true = p + 0.3 * np.outer(u > 0.6, np.arange(count) == count - 1)
+    draws = rng.random((2000, 1)) * true.sum(axis=1, keepdims=True)
+    y = (draws > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    found = cg.check(cg.probabilities(p), pd.DataFrame({"u": u}), y, **FAST)
+    assert found.rejected
+    note = f"of {count} classes the 12 most probable ones were looked at by themselves"
+    assert any(one.startswith(note) for one in found.notes) == (count > 12)
+    labels = {effect.label for effect in found.effects if effect.kind == "class"}
+    if count > 12:
+        assert found.effects == ()
+        return
+    assert labels == {"9"}
+    first = found.slices[0]
+    assert (first.words, first.direction) == ("u ≥ 0.6", "P(9) too low")
+    assert first.findings[0].estimate == pytest.approx((y == 9)[first.rows].mean())
 
 
 def test_few_rows_are_not_said_to_have_been_searched():
     rng = np.random.default_rng(2)
-    x = rng.random(36)
-    found = cg.check((x, np.ones(36)), x, x + 3 * rng.standard_normal(36), **FAST)
+    x = rng.random(29)
+    found = cg.check((x, np.ones(29)), x, x + 3 * rng.standard_normal(29), **FAST)
     assert found.rejected
-    assert "column" not in found.words + str(found).partition("note")[0]
-    assert "stands out" not in str(found)
-    assert any("too few to search" in note for note in found.notes)
+    assert found.effects == ()
+    assert found.words == (
+        "The model is wrong; the strongest hint is x (p ≤ 0.01). Overall: too narrow, the"
+        " 90% interval holds 34% of rows."
+    )
+    assert "significant by itself" not in str(found)
+    assert found.notes == ("29 rows are too few to search for effects (that takes 30)",)
 
 
-def test_a_shift_is_told_where_all_rows_are_too_narrow():
+def test_a_shift_is_told_where_all_rows_are_too_wide():
     rng = np.random.default_rng(0)
     u = rng.random(3000)
     y = 0.7 * (u - 0.5) + 0.5 * rng.standard_normal(3000)
     found = cg.check((np.zeros(3000), np.ones(3000)), pd.DataFrame({"u": u}), y, **FAST)
     assert {one.kind for one in found.slices} == {"shift"}
-    assert "The centre is wrong: too high where u <" in found.words
+    assert [(one.words, one.direction) for one in found.slices] == [
+        ("u ≥ 0.72", "too low"),
+        ("u < 0.25", "too high"),
+    ]
+    spread, bias = found.effects
+    assert (spread.kind, spread.columns) == ("spread", ())
+    assert (bias.kind, bias.columns, bias.trend) == ("bias", ("u",), True)
+    assert found.words == (
+        "The spread is too wide everywhere: the middle half of the residuals is 0.54 times"
+        " as wide as predicted. This is 82% of the avoidable loss; then bias by u 18%."
+    )
 
 
 @pytest.mark.parametrize(("alpha", "n_boot", "needed"), [(5e-4, 999, 1999), (0.05, 10, 19)])

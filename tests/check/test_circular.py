@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import circmean
 
 import condgof as cg
+from condgof.check import direction_of
 from condgof.check.curves import curves_of
 from condgof.check.kinds import CircularRows, CircularScoreRows, unit_of
 from condgof.errors import UnsupportedModelError
@@ -63,6 +64,11 @@ def checked(*, n_boot=99, whole_turns=0, **more):
     )
 
 
+@pytest.fixture(scope="module")
+def partly_biased():
+    return checked(bias=0.9, above=0.8)
+
+
 def by_kind(report):
     return {one.kind + one.label: one for one in report.overall}
 
@@ -91,25 +97,40 @@ def test_numbers_are_plain_computations():
     assert frame["predicted"].between(0, 360).all()
 
 
-def test_slices_are_found_by_their_bias():
-    report = checked(bias=0.9, above=0.8)
+def test_slices_are_found_by_their_bias(partly_biased):
+    report = partly_biased
     first = report.slices[0]
     assert first.kind == "direction"
     assert first.direction == "predicted direction too small"
     rows = report.frame().query(first.query)
     mean = np.rad2deg(circmean(np.deg2rad(rows["residual"]), high=np.pi, low=-np.pi))
     assert first.findings[0].estimate == pytest.approx(mean)
-    assert "°" in report.words
+    assert first.words == "x ≥ 0.8"
+    assert set(first.rows) >= set(report.frame().query("x > 0.85").index)
+    effect = next(one for one in report.effects if one.columns and one.kind == first.kind)
+    assert effect.columns == ("x",)
+    assert effect.words.startswith(
+        "The predicted direction is too small, depending on x: 50.8° too small where"
+    )
 
 
 def test_a_wrong_concentration_is_called_so():
     report = checked(sharper=0.4)
     assert report.rejected
-    assert "The concentration is wrong" in report.words
-    assert "too concentrated" in report.words
+    assert report.words.startswith("The concentration is too high everywhere: ")
+    finding = next(one for one in report.overall if one.kind == "concentration")
+    assert finding.telling
+    assert direction_of(finding) == "too concentrated"
     found = by_kind(report)["concentration"]
     assert found.estimate < found.expected
-    assert "not concentrated enough" in checked(sharper=4.0).words
+    sharp = checked(sharper=4.0)
+    frame = sharp.frame()
+    length = abs(np.exp(1j * np.deg2rad(frame["residual"])).mean())
+    assert sharp.words == (
+        "The concentration is too low everywhere: the mean resultant length of the"
+        f" residuals is {length:.2f} ({frame['predicted_resultant'].mean():.2f} predicted)."
+    )
+    assert direction_of(by_kind(sharp)["concentration"]) == "not concentrated enough"
 
 
 def test_outliers_are_named():
@@ -127,18 +148,43 @@ def test_outliers_are_named():
 
 
 @pytest.mark.parametrize(
-    ("period", "kind", "text"),
+    ("period", "kind", "text", "advice"),
     [
-        (TURN, "direction", "°"),
-        (360, "direction", "°"),
-        (24, "time", " min"),
-        (7, "angle", ""),
+        (
+            TURN,
+            "direction",
+            "The predicted direction is too small everywhere: 25.1° too small.",
+            "turn the predicted direction by +25.1°",
+        ),
+        (
+            360,
+            "direction",
+            "The predicted direction is too small everywhere: 25.1° too small.",
+            "turn the predicted direction by +25.1°",
+        ),
+        (
+            24,
+            "time",
+            "The predicted time is too early everywhere: 1 h 40 min too early.",
+            "move the predicted time by +1.7 h",
+        ),
+        (
+            7,
+            "angle",
+            "The prediction is too small everywhere: 0.49 too small.",
+            "move the prediction by +0.49",
+        ),
     ],
 )
-def test_units_of_words(period, kind, text):
+def test_units_of_words(period, kind, text, advice):
     report = checked(period=period, bias=0.4)
     assert by_kind(report)[kind].telling
-    assert text in report.words
+    assert report.words.startswith(text)
+    first = report.effects[0]
+    assert (first.kind, first.columns) == (kind, ())
+    assert first.cells[0].finding.estimate == by_kind(report)[kind].estimate
+    assert first.advice.words == advice
+    assert " SD" not in str(report)
     assert report.effect.interval.estimate == pytest.approx(
         0.4 * unit_of(period).per_turn / TURN, rel=0.35
     )
@@ -235,10 +281,13 @@ def test_the_picture_of_angles_is_in_the_curves():
 
 
 @pytest.mark.parametrize("picture", ["angles", "slice", "column", "map", "slices", None])
-def test_pictures(picture):
+def test_pictures(partly_biased, picture):
     pytest.importorskip("matplotlib")
-    report = checked(bias=0.9, above=0.8)
     which = {"column": {"column": "x"}, "map": {"columns": ("x", "w")}}.get(picture, {})
-    assert report.plot(picture, **which) is not None
+    assert partly_biased.plot(picture, **which) is not None
+
+
+def test_a_picture_that_angles_do_not_have(partly_biased):
+    pytest.importorskip("matplotlib")
     with pytest.raises(cg.errors.InputError, match="no picture 'pit'"):
-        report.plot("pit")
+        partly_biased.plot("pit")

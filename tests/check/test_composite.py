@@ -4,6 +4,7 @@ import html
 import json
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
-from condgof.check import OF_FITTED, REACH, CheckStatistics
+from condgof.check import OF_FITTED, REACH, SET_BY_FIT, CheckStatistics, verdict_words
+from condgof.check.effects import NormalTilt
+from condgof.check.effects._stages import REFITS
 from condgof.errors import InputError, RefitError
 from condgof.sample import Seed, Use
 
@@ -36,28 +39,15 @@ def table():
     return x, y
 
 
-def legendre(u):
-    v = 2.0 * u - 1.0
-    return np.column_stack([
-        3**0.5 * v, 5**0.5 * (3 * v**2 - 1) / 2, 7**0.5 * (5 * v**3 - 3 * v) / 2,
-        3 * (35 * v**4 - 30 * v**2 + 3) / 8,
-    ])  # fmt: skip
-
-
-def naive(x, y, space):
-    """Draw, refit and search in a loop over slices; numbers of all rows by hand."""
+def naive(x, y, state):
+    """Draw, refit and search for effects in a loop; numbers of all rows by hand."""
     mean, std = line_fit(x, y)
 
     def numbers(y):
         m, s = line_fit(x, y)
         z = (y - m) / s
-        psi = legendre(norm.cdf(z))
-        best = -np.inf
-        for part in space.parts:
-            for where, penalty in zip(part.where, part.penalty, strict=True):
-                inside = space.inside(where)
-                sums = psi[inside, : part.signals].sum(axis=0) / np.sqrt(inside.sum())
-                best = max(best, np.abs(sums).max() - penalty)
+        tilt = NormalTilt.from_scores(np.asarray(z), "fare")
+        best = replace(state, tilt=tilt).largest_worth
         quartiles = np.quantile(z, [0.25, 0.75])
         wide = (quartiles[1] - quartiles[0]) / (2 * norm.ppf(0.75))
         return best, np.median(z), wide - 1.0, np.mean(np.abs(z) <= norm.ppf(0.75)) - 0.5
@@ -72,23 +62,21 @@ def naive(x, y, space):
 
 def test_a_slow_loop_gives_the_same(table, monkeypatch):
     x, y = table
-    scans = []
-    scan_of = CheckStatistics._scan
+    nulls = []
+    analysis_of = CheckStatistics._analysis
 
-    def spy(self, *given):
-        scans.append(scan_of(self, *given))
-        return scans[-1]
+    def spy(self, result, largest, alpha):
+        nulls.append(largest.ravel())
+        return analysis_of(self, result, largest, alpha)
 
-    monkeypatch.setattr(CheckStatistics, "_scan", spy)
+    monkeypatch.setattr(CheckStatistics, "_analysis", spy)
     report = cg.composite(line_fit, x, y, n_boot=N_BOOT, rng=3, engine=1)
-    scan = scans[-1]
-    expected = naive(x, y, scan.space)
-    np.testing.assert_allclose(
-        np.append(scan.best.value, scan.draws), expected[:, 0], rtol=1e-5
-    )
+    first = report.analysis.stages[0]
+    expected = naive(x, y, report.analysis.state)
+    np.testing.assert_allclose(np.append(first.worth, nulls[-1]), expected[:, 0], rtol=1e-5)
     above = np.sum(expected[1:, 0] >= expected[0, 0])
-    assert report.result.details["families"]["slices"] == (1 + above) / (N_BOOT + 1)
-    assert report.slices[0].pvalue == (1 + above) / (N_BOOT + 1)
+    assert report.effects[0].pvalue == (1 + above) / (N_BOOT + 1)
+    assert report.slices[0].pvalue == report.effects[0].pvalue
     for finding, values in zip(report.overall, expected.T[1:], strict=False):
         chance = values[1:]
         assert finding.estimate - finding.expected == pytest.approx(values[0], abs=1e-9)
@@ -108,15 +96,16 @@ def test_it_is_a_check_in_the_users_words(table):
     assert report.reject(0.05)
     assert report.pvalue == report.result.pvalue
     assert report.result.method == "composite(check)"
-    assert "slices" in report.result.details["families"]
+    assert "staged gains" in report.result.details["families"]
     first = report.slices[0]
     assert first.kind == "shift"
     z = report.frame().query(first.query)["z"]
     assert list(z.index) == list(first.rows)
-    assert z.mean() == pytest.approx(first.findings[0].estimate)
+    assert z.median() == pytest.approx(first.findings[0].estimate)
+    assert z.mean() == pytest.approx(first.findings[1].estimate)
     text = str(report)
-    assert text.startswith("Check of fare given dose and age, n = 120")
-    assert "Evidence against the family of the fitted model (p ≤ 0.01)" in text
+    assert text.splitlines()[0].endswith(" · 120 rows · fare | dose, age")
+    assert verdict_words(report) == "Misfit of the family of the fitted model (p ≤ 0.01)"
     alone = cg.composite(cg.fits.ols(), x[["dose"]], y, n_boot=99, rng=1, engine=1)
     assert "dose" in alone.words
     assert "dose" in alone.slices[0].query
@@ -162,20 +151,25 @@ def test_every_kind_of_y(table, kind):
     elif kind == "moments":
         options = {"standardize": "mean_std"}
     else:
-        x = x[:30]
-        y = y[:30]
+        x = x[:29]
+        y = y[:29]
     report = cg.composite(fit, x, y, n_boot=19, rng=0, engine=1, **options)
     assert 0.05 <= report.pvalue <= 1
     assert report.overall
     assert str(report)
     if kind == "few":
-        assert "30 rows are too few to search for slices" in str(report)
+        assert "29 rows are too few to search for effects (that takes 30)" in report.notes
+        assert report.details["searched"] == {}
+    elif report.rejected:
+        assert report.details["searched"]["rows"] == 120
+        assert report.details["searched"]["null"] == REFITS
     else:
-        assert report.details["searched"]["slices"] > 0
+        assert report.details["searched"] == {}
+        assert report.effects == ()
     if kind == "classes":  # the score equations of a logistic regression
         (share,) = [f for f in report.overall if f.kind == "class"]
-        assert "came in" in share.words
-        assert "(the fit makes it so)" in share.words
+        assert "of rows are " in share.words
+        assert SET_BY_FIT in share.words
         assert not share.telling
     if kind == "counts":
         shift = report.overall[0]

@@ -74,7 +74,10 @@ def test_blocks_find_and_say_so():
     assert (first.kind, first.direction) == ("shift", "too low")
     assert x[first.rows].min() > 0.7
     np.testing.assert_array_equal(found.frame().query(first.query).index, first.rows)
-    assert first.findings[0].estimate == pytest.approx((y - x)[first.rows].mean())
+    residual = (y - x)[first.rows]
+    assert [one.quantity for one in first.findings[:2]] == ["median", "mean"]
+    assert first.findings[0].estimate == pytest.approx(np.median(residual))
+    assert first.findings[1].estimate == pytest.approx(residual.mean())
     assert any("signs of groups or blocks of rows" in note for note in found.notes)
 
 
@@ -83,7 +86,8 @@ def test_true_models_name_nothing_more_often_than_they_may(how):
     """20 samples; `make calibrate` has more."""
     trials = 20
     named = 0
-    searched = 0
+    gained = 0
+    grouped = 0
     for trial in range(trials):
         if how == "blocks":
             rng = np.random.default_rng([trial, 3])
@@ -100,12 +104,11 @@ def test_true_models_name_nothing_more_often_than_they_may(how):
         if how == "by":
             options["by"] = codes // 4
         found = cg.check(model, x, y, rng=trial, n_boot=39, engine=1, **options)
-        named += bool(found.slices)
-        searched += found.details["searched"]["pvalue"] <= 0.05
+        named += bool(found.effects)
+        gained += found.result.details["families"]["staged gains"] <= 0.05
         if how == "by":
-            searched += min(one.pvalue for one in found.groups) <= 0.05
-    most = binom.isf(1e-4, trials, 0.1 if how == "by" else 0.05)
-    assert max(named, searched) <= most
+            grouped += min(one.pvalue for one in found.groups) <= 0.05
+    assert max(named, gained, grouped) <= binom.isf(1e-4, trials, 0.05)
 
 
 def test_dependence_of_one_row_is_none():
@@ -128,7 +131,7 @@ def test_few_groups_could_not_have_found_anything():
     assert not few.rejected
     assert all(f.interval[0] <= f.expected <= f.interval[1] for f in few.overall)
     many = cg.check(model, x, y, groups=np.arange(90) // 3, rng=0, **FAST)
-    assert "would have been found with probability 0.8" in many.power.words
+    assert many.power.words.startswith("Minimum detectable (power 0.8): ")
 
 
 def test_rows_that_go_together_find_less():

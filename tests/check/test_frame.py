@@ -220,8 +220,12 @@ def test_numbers_of_a_slice_where_x_has_a_column_z():
     assert {condition.column for condition in first.conditions} == {"z"}
     rows = report.frame().query(first.query)
     assert rows.index.tolist() == first.rows.tolist()
-    finding = next(finding for finding in first.findings if finding.kind == "spread")
-    assert rows["condgof_z"].std() == pytest.approx(finding.estimate)
+    robust, plain = first.findings[:2]
+    z = rows["condgof_z"]
+    low, high = z.quantile([0.25, 0.75])
+    assert (robust.quantity, plain.quantity) == ("middle half", "sd")
+    assert robust.estimate == pytest.approx((high - low) / (2 * 0.6744897501960817))
+    assert plain.estimate == pytest.approx(z.std())
     assert (rows["z"] == x["z"].iloc[first.rows]).all()
 
 
@@ -262,10 +266,10 @@ class TestIndex:
     def test_queries_find_the_same_rows(self, index):
         checked = checked_of(X.set_axis(index))
         asked = "age > 33 and town == 'Oslo' or predicted < 0.5"
-        condition, rows = read_named(asked, checked, N)
+        named = read_named(asked, checked, N)
         wanted = (X.age > 33) & (X.town == "Oslo") | (MEAN < 0.5)
-        assert rows.tolist() == np.flatnonzero(wanted).tolist()
-        assert frame_of(checked).query(condition.query).index.equals(index[rows])
+        assert named.rows.tolist() == np.flatnonzero(wanted).tolist()
+        assert frame_of(checked).query(named.query).index.equals(index[named.rows])
 
     def test_of_y_where_x_is_an_array(self, index):
         y = pd.Series(np.linspace(0.5, 3, N), index=index)
@@ -312,13 +316,13 @@ class TestLibraries:
     @pytest.mark.parametrize("library", LIBRARIES)
     def test_named_slices_and_groups(self, library):
         checked = checked_of(LIBRARIES[library]())
-        condition, rows = read_named("age > 35 and predicted > 2", checked, N)
+        named = read_named("age > 35 and predicted > 2", checked, N)
         wanted = np.flatnonzero((X.age > 35) & (MEAN > 2))
-        assert rows.tolist() == wanted.tolist()
+        assert named.rows.tolist() == wanted.tolist()
         frame = frame_of(checked)
         if library in ("polars", "pyarrow"):
             frame = frame.to_pandas()
-        assert list(frame.query(condition.query)["age"]) == X.age[wanted].tolist()
+        assert list(frame.query(named.query)["age"]) == X.age[wanted].tolist()
         assert groups_of("town", checked) == ("town", list(X.town))
 
     def test_an_index_of_modin(self):
@@ -501,15 +505,17 @@ class TestNamed:
     @pytest.mark.parametrize(("spec", "words", "query", "rows"), NAMED)
     def test_rows_words_and_query_agree(self, spec, words, query, rows):
         checked = checked_of()
-        said, found = read_named(spec, checked, N)
-        assert said.words == words
-        assert said.query == (spec if query is None else query)
-        np.testing.assert_array_equal(found, np.flatnonzero(rows))
-        if said.query:
-            np.testing.assert_array_equal(frame_of(checked).query(said.query).index, found)
+        named = read_named(spec, checked, N)
+        assert named.words == words
+        assert named.query == (spec if query is None else query)
+        np.testing.assert_array_equal(named.rows, np.flatnonzero(rows))
+        if named.query:
+            np.testing.assert_array_equal(
+                frame_of(checked).query(named.query).index, named.rows
+            )
 
     def test_predictions_can_be_asked_for(self):
-        rows = read_named("1 <= predicted <= 2.5", checked_of(), N)[1]
+        rows = read_named("1 <= predicted <= 2.5", checked_of(), N).rows
         assert rows.tolist() == np.flatnonzero((MEAN >= 1) & (MEAN <= 2.5)).tolist()
 
     def test_masks_and_labels_are_of_the_users_rows(self):
@@ -518,12 +524,12 @@ class TestNamed:
         checked = checked_of(x, missing="drop")
         mask = np.arange(N) < 6
         assert (
-            read_named(mask, checked, N)[1].tolist()
+            read_named(mask, checked, N).rows.tolist()
             == np.flatnonzero(mask[checked.rows]).tolist()
         )
         labels = np.where(mask, "b", "a")
-        for condition, rows in read_by(labels, checked, N):
-            assert (labels[checked.rows][rows] == condition.words[-1]).all()
+        for group in read_by(labels, checked, N):
+            assert (labels[checked.rows][group.rows] == group.words[-1]).all()
         with pytest.raises(
             InputTypeError, match=r"bool values of shape \(10,\).*each of the 12 rows"
         ):
@@ -559,7 +565,6 @@ BY = [
     ("member", "member", X.member.astype(str)),
     ("married", "married", X.married.astype(str)),
     ("grade", "grade", X.grade),
-    ("age", "age", X.age.astype(str)),
     (X.town, "town", X.town),
     (X.town.to_numpy(), "group", X.town),
     (list(X.town), "group", X.town),
@@ -580,14 +585,14 @@ BY = [
 def groups_of(by, checked):
     """The name, and each row's label."""
     labels = np.full(checked.n, "", dtype=object)
-    told = read_by(by, checked, N)
-    for condition, rows in told:
-        name, labels[rows] = condition.words.split(" = ", 1)
-        if condition.query:
+    groups = read_by(by, checked, N)
+    for group in groups:
+        name, labels[group.rows] = group.words.split(" = ", 1)
+        if group.query:
             np.testing.assert_array_equal(
-                numbered_frame(checked).query(condition.query).index, rows
+                numbered_frame(checked).query(group.query).index, group.rows
             )
-    assert len(told) == len(set(labels))
+    assert len(groups) == len(set(labels))
     return name, labels.tolist()
 
 
@@ -606,17 +611,24 @@ class TestBy:
         cut = pd.cut(X.age, [0, 32, 100, 200])
         assert groups_of(cut, checked_of()) == ("age", ["(0, 32]"] * 3 + ["(32, 100]"] * 9)
 
+    def test_whole_numbers_have_a_group_each(self):
+        x = X[["town"]].assign(age=X.age // 2)
+        assert groups_of("age", checked_of(x)) == ("age", list(x.age.astype(str)))
+
     def test_dates_have_a_group_each(self):
-        assert groups_of("day", checked_of())[1][:2] == ["2020-03-01", "2020-03-02 12:00"]
+        x = X[["town"]].assign(day=np.repeat(X.day.to_numpy()[:6], 2))
+        labels = groups_of("day", checked_of(x))[1]
+        assert labels[:3] == ["2020-03-01", "2020-03-01", "2020-03-02 12:00"]
 
     def test_many_values(self):
-        x = pd.DataFrame({"v": np.arange(60) % 55})
+        x = pd.DataFrame({"v": np.arange(60) % 55, "w": np.arange(60) % 55 / 2})
         checked = checked_of(x, model=(np.zeros(60), np.ones(60)))
         with pytest.raises(
-            InputError, match=r"integers with 55 values.*pandas.cut.*by=x\['v'\]"
+            InputError, match=r"by='w' .* with 55 values.*pandas.cut.*by=x\['w'\]"
         ):
-            read_by("v", checked, 60)
-        assert len(read_by(np.arange(60) % 55, checked, 60)) == 55
+            read_by("w", checked, 60)
+        assert len(read_by("v", checked, 60)) == 55
+        assert len(read_by(x["w"], checked, 60)) == 55
 
     @pytest.mark.parametrize(
         ("by", "error", "message"),
@@ -632,6 +644,7 @@ class TestBy:
             ("same", InputError, "no column that varies"),
             (np.zeros(N), InputError, "by is the same in all 12 rows"),
             (np.arange(N), InputError, "different in each of the 12 rows"),
+            ("age", InputError, "different in each of the 12 rows"),
             (np.zeros(5), ShapeError, r"by must have shape \(12,\)"),
             ([None, "a", "b"] * 4, NonFiniteError, "by has missing values in 4 of 12 rows"),
         ],

@@ -72,21 +72,21 @@ def test_the_message_tells_of_groups():
     assert found.groups[0].words == "group = 77"
     assert not found.rejected
     assert found.words.startswith(
-        "Over all rows nothing speaks against the model. It is wrong in 1 of 100 groups:"
-        " too low where group = 77 (by 1."
+        "No misfit found overall, but the model is wrong in 1 of 100 groups: group = 77"
+        " (too low, the mean residual is +1."
     )
     one = cg.check((x, np.ones(5000)), x, y, slices=[label == 77], rng=0, n_boot=99)
     assert (
-        "It is wrong in the slice that you named: too low in the 50 rows of a mask (by 1."
-        in one.words
+        "the model is wrong in the subgroup that you named: the 50 rows of a mask (too low,"
+        " the mean residual is +1." in one.words
     )
     true = cg.check((x, np.ones(5000)), x, y, slices=[label == 5], rng=0, n_boot=99)
-    assert true.words.startswith("Nothing speaks against the model. ")
+    assert true.words.startswith("No misfit found. ")
 
 
 @pytest.mark.parametrize("count", [60, 200, 1000])
 def test_of_many_groups_the_one_that_is_5_standard_deviations_off_is_named(count):
-    rng = np.random.default_rng(count)
+    rng = np.random.default_rng([count, 1])
     label = np.repeat(np.arange(count), 5)
     x = rng.standard_normal(5 * count)
     y = x + rng.standard_normal(5 * count) + 5.0 * (label == 7)
@@ -239,7 +239,7 @@ def test_p_values_of_a_few_rows_hold_their_level(n):
     trials = 5000
     p = np.array(
         [
-            strongest_signal(of_pits(rng.random(n)), np.arange(n), None)[0]
+            strongest_signal(of_pits(rng.random(n)), np.arange(n), None).pvalue
             for _ in range(trials)
         ]
     )
@@ -329,7 +329,7 @@ def test_groups_of_rows_with_one_class():
     only = next(one for one in found.groups if "only a" in one.words)
     own = next(f for f in only.findings if f.label == "a")
     assert (own.estimate, own.interval[1]) == (1.0, 1.0)
-    assert only.direction == "class a too rarely"
+    assert only.direction == "P(a) too low"
 
 
 def test_a_few_units_that_are_alike_name_nothing():
@@ -349,14 +349,16 @@ def test_a_few_units_that_are_alike_name_nothing():
     assert named <= 2
     same = np.ones((6, 1))
     signals = Signals((Signal("shift", "y"),), same, variance=None, redraw=None)
-    pvalue, _, _ = strongest_signal(signals, np.arange(6), None)
-    assert pvalue == pytest.approx(2.0**-5)
+    assert strongest_signal(signals, np.arange(6), None).pvalue == pytest.approx(2.0**-5)
 
 
 def test_groups_stand_in_the_order_of_their_labels():
+    """Of groups that fit perfectly: each has all quantiles, and so a p-value of 1."""
     rng = np.random.default_rng(0)
-    x, noise = rng.normal(size=(2, 660))
-    numbers = rng.integers(1, 12, 660)
+    x = rng.normal(size=660)
+    order = rng.permutation(660)
+    numbers = np.tile(np.arange(1, 12), 60)[order]
+    noise = np.repeat(norm.ppf((np.arange(60) + 0.5) / 60), 11)[order]
     sizes = pd.Categorical(
         np.array(["small", "middle", "large"])[numbers % 3], ["small", "middle", "large"]
     )
@@ -366,3 +368,99 @@ def test_groups_stand_in_the_order_of_their_labels():
     ):
         found = cg.check((x, np.ones(660)), x, x + noise, by=by, rng=0, n_boot=99)
         assert [group.words for group in found.groups] == words
+
+
+# Several columns, labels with an index, masks
+
+
+def table_of(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "region": rng.choice(["north", "south"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "site": rng.integers(0, 60, n),
+        },
+        index=rng.permutation([f"p{i}" for i in range(n)]),
+    )
+    y = frame["x"] + rng.normal(size=n)
+    return frame, y + 1.5 * ((frame["region"] == "south") & (frame["sex"] == "m"))
+
+
+def test_by_several_columns_makes_groups_of_their_combinations():
+    frame, y = table_of()
+    model = (frame["x"].to_numpy(), np.ones(len(frame)))
+    found = cg.check(model, frame, y, by=["region", "sex"], **FAST)
+    assert len(found.groups) == 4
+    first = found.groups[0]
+    assert first.words == "region = south and sex = m"
+    assert [one.column for one in first.conditions] == ["region", "sex"]
+    rows = found.frame().query(first.query)
+    assert len(rows) == first.n
+    assert (rows["region"] == "south").all()
+    assert (rows["sex"] == "m").all()
+    labels = frame[["region", "sex"]]
+    for by in (labels, labels.sample(frac=1.0, random_state=1), pl.from_pandas(labels)):
+        other = cg.check(model, frame, y, by=by, **FAST)
+        assert [one.words for one in other.groups] == [one.words for one in found.groups]
+        assert [one.pvalue for one in other.groups] == [one.pvalue for one in found.groups]
+    assert any("a level of 0.05 of their own" in note for note in found.notes)
+    with pytest.raises(InputError, match="no column that varies"):
+        cg.check(model, frame, y, by=["region", "age"], **FAST)
+
+
+def test_by_whole_numbers_of_any_number_of_values_up_to_a_limit():
+    frame, y = table_of()
+    model = (frame["x"].to_numpy(), np.ones(len(frame)))
+    found = cg.check(model, frame, y, by="site", **FAST)
+    assert len(found.groups) == 60
+    many = pd.DataFrame({"x": np.arange(5000.0), "g": np.arange(5000) // 2})
+    noise = np.random.default_rng(0).normal(size=5000)
+    with pytest.raises(InputError, match="2,500 groups, and at most 2,000"):
+        cg.check((np.zeros(5000), np.ones(5000)), many, noise, by="g", **FAST)
+
+
+def test_labels_are_put_in_the_order_of_x_by_their_index():
+    frame, y = table_of()
+    model = (frame["x"].to_numpy(), np.ones(len(frame)))
+    found = cg.check(model, frame, y, by=frame["region"], **FAST)
+    mixed = frame["region"].sample(frac=1.0, random_state=2)
+    again = cg.check(model, frame, y, by=mixed, **FAST)
+    assert [one.pvalue for one in again.groups] == [one.pvalue for one in found.groups]
+    for wrong in (
+        frame["region"].reset_index(drop=True),
+        frame["region"].set_axis(["same"] * len(frame)),
+    ):
+        with pytest.raises(InputError, match="by has another index than x"):
+            cg.check(model, frame, y, by=wrong, **FAST)
+        by_position = cg.check(model, frame, y, by=wrong.to_numpy(), **FAST)
+        assert by_position.groups[0].pvalue == found.groups[0].pvalue
+    grouped = cg.check(model, frame, y, groups=frame["site"], **FAST)
+    shuffled = frame["site"].sample(frac=1.0, random_state=3)
+    assert cg.check(model, frame, y, groups=shuffled, **FAST).pvalue == grouped.pvalue
+
+
+def test_masked_labels_are_missing():
+    frame, y = table_of()
+    model = (frame["x"].to_numpy(), np.ones(len(frame)))
+    labels = np.ma.array(np.arange(400) % 3, mask=np.arange(400) == 7)
+    for option in ("by", "groups"):
+        with pytest.raises(NonFiniteError, match=f"{option} has missing values in 1 of"):
+            cg.check(model, frame, y, **{option: labels}, **FAST)
+
+
+def test_a_share_has_enough_digits_to_show_what_is_certain():
+    """0.0347 against 0.0265 read as 0.03 against 0.03."""
+    rng = np.random.default_rng(0)
+    p = np.full(40_000, 0.0265)
+    y = (rng.random(40_000) < 0.0347).astype(int)
+    model = cg.probabilities(p, ["No", "Yes"])
+    mask = np.ones(40_000, dtype=bool)
+    found = cg.check(
+        model, rng.normal(size=40_000), np.array(["No", "Yes"])[y], slices=[mask], **FAST
+    )
+    words = found.groups[0].findings[0].words
+    share = y.mean()
+    assert words.startswith(f"{100 * share:.1f}% of rows are Yes (")
+    assert words.endswith("; the model predicts 2.7%")

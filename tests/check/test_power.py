@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import binom
 
 import condgof as cg
-from condgof.check import HOPELESS, PairSums, Size
+from condgof.check import HOPELESS, PairSums, Size, spread_inflation
 from condgof.check.kinds import first_to_next
+from condgof.null import Dependence, intraclass_correlation
 
 FAST = {"engine": 1, "n_boot": 199}
 
@@ -27,7 +28,7 @@ def test_what_is_found_has_that_law():
     )
     more = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 30_000)
     assert more.size == pytest.approx(told.size / 10, rel=0.05)
-    assert more.words == f"{more.size:.2g} would have been found with probability 0.8."
+    assert more.words == f"Minimum detectable (power 0.8): {more.size:.2g}."
 
 
 def test_more_rows_find_smaller_misfits():
@@ -39,12 +40,8 @@ def test_more_rows_find_smaller_misfits():
     assert spreads == sorted(spreads, reverse=True)
     assert sizes[0] / sizes[2] == pytest.approx(4.0, rel=0.35)  # about as 1/√n
     assert all(spread > 1 for spread in spreads)
-    shown = (
-        r"A constant shift of 0.\d\d model standard deviations, or a spread wrong by a"
-        r" factor of 1.\d\d?"
-    )
-    rest = ", would have been found with probability 0.8."
-    assert all(re.fullmatch(shown + rest, one.words) for one in seen)
+    shown = r"Minimum detectable \(power 0\.8\): bias 0\.\d\d SD, spread ×1\.\d\d?\."
+    assert all(re.fullmatch(shown, one.words) for one in seen)
 
 
 def normal(size, rng):
@@ -140,9 +137,7 @@ def test_data_far_from_the_model_do_not_tell_what_is_found(rng):
     x, y = rng.standard_normal((2, 60))
     found = power_of((x, np.ones(60)), x, x + 1e5 * y)
     assert found.size is None
-    assert found.words.endswith(
-        "is not known: the data lie too far from what the model says."
-    )
+    assert found.words.endswith("is not known: the data lie too far from the predictions.")
 
 
 def test_words(rng):
@@ -150,13 +145,46 @@ def test_words(rng):
         draw.__name__: power_of(*draw(0.0, rng)).words
         for draw in (columns, classes, intervals)
     }
-    ends = " would have been found with probability 0.8."
-    assert all(one.endswith(ends) for one in words.values())
-    assert words["columns"].startswith("A constant shift of 0.")
+    start = "Minimum detectable (power 0.8): "
+    assert all(one.startswith(start) for one in words.values())
+    words = {name: one.removeprefix(start) for name, one in words.items()}
+    assert re.match(r"bias 0\.|a uniform bias of 0\.", words["columns"])
     assert re.match(
-        r"Predicted probabilities that are off by 0.\d+ at every x would", words["classes"]
+        r"predicted probabilities that are off by 0.\d+ at every x", words["classes"]
     )
     assert re.match(
-        r"A coverage of the 90% interval that is off by 0.\d+ at every x",
+        r"a coverage of the 90% interval that is off by 0.\d+ at every x",
         words["intervals"],
     )
+
+
+def test_a_spread_is_inflated_as_squares_of_normal_numbers_are():
+    """Against dense covariances: ρ of z, ρ² of its square, in weighted means."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(12), [30, *[5] * 10, 2])
+    z = 0.6 * rng.normal(size=12)[codes] + 0.8 * rng.normal(size=len(codes))
+    rho = intraclass_correlation((z - z.mean())[:, None], codes)
+    assert 0.1 < rho < 0.7
+    ones = np.ones(len(codes))
+    variance = []
+    for correlation in (rho, rho**2):
+        same = codes[:, None] == codes
+        dense = np.where(same, correlation, 0.0)
+        np.fill_diagonal(dense, 1.0)
+        variance.append(1.0 / (ones @ np.linalg.solve(dense, ones)))
+    found = spread_inflation(z, Dependence(codes=codes))
+    assert found == pytest.approx(variance[1] / variance[0], rel=1e-9)
+
+
+def test_a_spread_of_a_series_is_inflated_less_than_its_mean():
+    n = 4000
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=n)
+    z = np.empty(n)
+    z[0] = noise[0]
+    for i in range(1, n):
+        z[i] = 0.7 * z[i - 1] + np.sqrt(0.51) * noise[i]
+    lag = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    exact = (0.49**lag).sum() / (0.7**lag).sum()
+    assert spread_inflation(z, Dependence(length=20)) == pytest.approx(exact, rel=0.05)
+    assert spread_inflation(z, Dependence()) == 1.0

@@ -1,169 +1,19 @@
-"""A repair: the law that it makes is a law, it helps where there is a misfit, and else does
-nothing.
+"""A repair: the law corrected by the effects of a check; it helps where there is a misfit,
+and else does nothing.
 """
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import integrate
 from scipy.special import ndtr
 
 import condgof as cg
-from condgof.check import Basis, Classed, Counted, Gain, Mapped, fit, warp_units
+from condgof.check import Gain
 from condgof.errors import InputError, UnsupportedModelError
-from condgof.laws import (
-    Repaired,
-    RepairedCounts,
-    bend,
-    count_scores,
-    extended,
-    placed,
-    unbend,
-    values_at,
-)
 
 FAST = {"n_boot": 99, "engine": 1, "rng": 0}
-SHAPE = np.array([0, 0, 1, 2, 1, 0, 0, 1, 3, 1, 0, 0, 0, 3]) / 12.0
-numbers = st.tuples(
-    st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(-0.8, 0.8), st.floats(-0.6, 0.6)
-)
-
-
-@given(numbers, st.floats(-6, 6))
-@settings(deadline=None, max_examples=60)
-def test_the_map_is_inverted_and_differentiated(eta, z):
-    eta = np.array([eta])
-    at = np.array([z])
-    step = 1e-5
-    bent = bend(eta, at)
-    again = bend(eta + 1e-6, at)
-    assert unbend(eta, bent.w[:, None])[:, 0] == pytest.approx(at, rel=1e-6, abs=1e-6)
-    rise = (bend(eta, at + step).w - bend(eta, at - step).w) / (2 * step)
-    if abs(bent.w[0]) < 5:
-        ratio = np.log(rise) + 0.5 * (at**2 - bent.w**2)
-        assert bent.log_ratio == pytest.approx(ratio, abs=1e-3)
-    assert again.w - bent.w == pytest.approx(
-        1e-6 * bent.w_by_eta.sum(axis=0), rel=1e-3, abs=1e-9
-    )
-
-
-@pytest.mark.parametrize("shape", [None, SHAPE])
-@pytest.mark.parametrize(
-    "base",
-    [
-        cg.models.Normal(mean=[1.0, -2.0], std=[2.0, 0.5]),
-        cg.models.Gamma(shape=[3.0, 2.0], scale=[1.0, 2.0]),
-    ],
-)
-def test_the_repaired_density_integrates_to_the_cdf(base, shape):
-    law = Repaired(base, np.array([[0.5, -0.3, 0.2, 0.1], [-0.4, 0.4, -0.3, -0.2]]), shape)
-    for row, part in enumerate([law.take(np.array([0])), law.take(np.array([1]))]):
-        ends = part.quantile([1e-9, 0.3, 1.0 - 1e-9])[0]
-        cuts = part.quantile(np.linspace(0.01, 0.99, 99))[0]
-        grid = [ends[0], *cuts[cuts < ends[1]], ends[1]]
-        density = lambda y, part=part: float(np.exp(part.log_prob(np.array([y]))[0]))  # noqa: E731
-        mass = sum(integrate.quad(density, a, b)[0] for a, b in pairwise(grid))
-        assert mass == pytest.approx(0.3, abs=1e-6)
-        assert law.quantile([0.3])[row, 0] == pytest.approx(ends[1])
-    y = law.sample(np.random.default_rng(0))
-    step = 1e-6
-    slope = (law.log_prob(y + step) - law.log_prob(y - step)) / (2 * step)
-    assert law.score(y)[:, 0] == pytest.approx(slope, rel=1e-4, abs=1e-5)
-    assert law.cdf(y) + law.sf(y) == pytest.approx(1.0)
-    drawn = law.take(np.zeros(4000, dtype=int)).sample(np.random.default_rng(1))[:, 0]
-    assert np.mean(drawn <= law.quantile([0.3])[0, 0]) == pytest.approx(0.3, abs=0.03)
-
-
-def test_nothing_changes_at_the_identity():
-    base = cg.models.Normal(mean=np.arange(5.0), std=1.0)
-    law = Repaired(base, np.zeros((5, 4)))
-    y = np.arange(5.0) + 0.3
-    assert law.log_prob(y) == pytest.approx(base.log_prob(y))
-    assert law.normal_scores(y) == pytest.approx(base.normal_scores(y))
-    counts = cg.models.Poisson(mean=np.array([0.5, 3.0, 40.0]))
-    same = RepairedCounts(counts, np.zeros((3, 4)), np.zeros(3))
-    for k in (0.0, 2.0, 35.0, 90.0):
-        at = np.full(3, k)
-        apart = np.abs(same.log_prob(at) - counts.log_prob(at))
-        # Upper tails below 1e-9 are those of a geometric law with the ratio that is there.
-        assert (apart < np.where(counts.log_prob(at) < -18, 1e-3, 1e-7)).all()
-        assert same.cdf(at) == pytest.approx(counts.cdf(at), abs=1e-12)
-
-
-def test_repaired_counts_are_a_distribution():
-    eta = np.array([[0.3, 0.9, 0.1, -0.2], [-0.5, 0.5, 0.0, 0.1], [0.2, -0.4, -0.3, 0.2]])
-    counts = cg.models.Poisson(mean=np.array([0.5, 3.0, 40.0]))
-    law = RepairedCounts(counts, eta, np.array([0.5, -1.0, 0.0]))
-    k = np.arange(600.0)
-    mean = law.mean_std()[0]
-    for row in range(3):
-        one = law.take(np.full(len(k), row))
-        p = np.exp(one.log_prob(k))
-        assert p.sum() == pytest.approx(1.0, abs=1e-9)
-        assert np.cumsum(p) == pytest.approx(one.cdf(k), abs=1e-9)
-        assert p @ k == pytest.approx(mean[row, 0], rel=1e-6)
-        assert one.quantile([0.5])[0, 0] == k[np.searchsorted(np.cumsum(p), 0.5)]
-    drawn = law.take(np.full(4000, 1)).sample(np.random.default_rng(0))
-    assert drawn.mean() == pytest.approx(mean[1, 0], abs=0.2)
-
-
-def test_derivatives_of_the_likelihoods():
-    rng = np.random.default_rng(0)
-    y = rng.poisson(3.0, 50).astype(float)
-    poisson = cg.models.Poisson(mean=np.full(50, 2.0))
-    cases = (
-        Mapped(2.0 * rng.standard_normal(50)),
-        Counted(count_scores(poisson, np.column_stack([y - 1, y, 0 * y]))),
-        Classed(rng.dirichlet(np.ones(3), 50), rng.integers(3, size=50)),
-    )
-    for given_rows in cases:
-        q = len(given_rows.units)
-        eta = 0.3 * rng.standard_normal((50, q))
-        slopes = given_rows.at(eta)[1]
-        for j in range(q):
-            step = 1e-6 * np.eye(q)[j]
-            numeric = (given_rows.at(eta + step)[0] - given_rows.at(eta - step)[0]) / 2e-6
-            assert slopes[:, j] == pytest.approx(numeric, rel=1e-4, abs=1e-5)
-    assert cases[1].at(np.zeros((50, 5)))[0] == pytest.approx(poisson.log_prob(y))
-
-
-def test_the_fit_finds_shift_and_spread():
-    z = 1.0 + 2.0 * np.random.default_rng(0).standard_normal(20_000)
-    shift, spread, skew, tail = fit(Mapped(z), np.ones((len(z), 1)), 1.0)[0]
-    eta = np.array([[shift, spread, skew, tail]])
-    low, middle, high = unbend(eta, np.array([[-1.0, 0.0, 1.0]]))[0]
-    assert middle == pytest.approx(1.0, abs=0.1)
-    assert (high - low) / 2 == pytest.approx(2.0, abs=0.1)
-    assert warp_units()[0, 0] == pytest.approx(1.0)  # the information of a shift
-
-
-@given(st.integers(0, 10_000), st.integers(1, 9))
-@settings(deadline=None, max_examples=40)
-def test_placing_among_values_is_inverted(seed, count):
-    rng = np.random.default_rng(seed)
-    values = np.sort(rng.standard_normal((6, count)), axis=1) + np.arange(count) * 1e-3
-    at = np.sort(rng.standard_normal(count)) + np.arange(count) * 1e-3
-    z = 3.0 * rng.standard_normal((6, 1))
-    longer = extended(values, at)
-    assert placed(*longer, values_at(*longer, z)[:, 0]) == pytest.approx(z[:, 0], abs=1e-6)
-
-
-def test_functions_of_a_column_know_new_levels_and_missing_values():
-    basis = Basis.of("town", np.array([0.0, 1.0, 1.0, np.nan]), ("Oslo", "Rome"))
-    seen = basis.at(np.array([0.0, 1.0, np.nan]), ("Paris", "Rome"))
-    assert (seen != 0).tolist() == [
-        [False, False, False],
-        [False, True, False],
-        [False, False, True],
-    ]
-    waves = Basis.of("age", np.arange(100.0), None).at(np.array([-50.0, 0.0, np.nan]), None)
-    assert waves[0] == pytest.approx(waves[1])
-    assert not waves[2].any()
 
 
 def local(n, seed):
@@ -222,23 +72,68 @@ def test_local_beats_global_recalibration():
     x = x.drop(columns="gap")
     new_x = new_x.drop(columns="gap")
     gain = cg.check(LINE, x, y, **FAST).repair().gain(new_x, new_y)
-    whole = Repaired(
-        LINE(new_x), np.repeat(fit(Mapped(y), np.ones((1500, 1)), 1.0), 3000, axis=0)
+    whole = cg.models.Normal(mean=y.mean(), std=y.std())  # one map, the same in all rows
+    assert gain.after > whole(new_x).log_prob(new_y).mean() + 0.05
+
+
+def test_the_promised_gain_is_that_of_the_effects():
+    x, y = local(1500, 0)
+    x = x.drop(columns="gap")
+    report = cg.check(LINE, x, y, **FAST)
+    better = report.repair()
+    held_out = report.analysis.held_out
+    assert better.held_out.estimate == pytest.approx(held_out.gains.mean())
+    assert better.held_out.after == pytest.approx(
+        better.held_out.before + better.held_out.estimate
     )
-    assert gain.after > whole.log_prob(new_y).mean() + 0.05  # one map, the same in all rows
+    # The law of each fold is that of the effects that were found without it.
+    law, corrected = better.held_out_law()
+    gains = corrected.log_prob(y) - law.log_prob(y)
+    usual = np.abs(law.normal_scores(y)[:, 0]) < 2.5
+    of_effects = np.empty(1500)
+    of_effects[held_out.rows] = held_out.gains
+    assert gains[usual] == pytest.approx(of_effects[usual], abs=1e-6)
+    # Words name the effects in their order.
+    places = []
+    for stage in report.analysis.stages:
+        kind = report.analysis.state.tilt.kinds[stage.candidate.kind].name
+        places.append(better.words.index(f"{kind} "))
+    assert places[0] == better.words.index(":") + 2
+    assert "SD" in better.words
+    assert "times" in better.words
 
 
-def test_two_clusters_get_a_shape_of_their_own():
+def test_an_interaction_is_mended():
+    """A bias by the product of two columns, which no function of one column has."""
     rng = np.random.default_rng(0)
-    x = rng.uniform(-1.0, 1.0, 3000)
-    y = x + np.where(rng.random(3000) < 0.25, 2.0, -0.66) + 0.5 * rng.standard_normal(3000)
-    model = cg.models.Normal(mean=lambda x: x, std=1.0)
-    better = cg.check(model, x[:800], y[:800], **FAST).repair()
-    assert (
-        better.gain(x[800:], y[800:]).estimate > 0.32
-    )  # 0.25 by shift, spread, skew and tails
-    gap, crest = (better(x[:1]).log_prob(x[:1] + at)[0] for at in (0.7, 2.0))
-    assert gap < crest - 0.2
+    x = rng.uniform(-1, 1, (4500, 3))
+    y = 2.0 * x[:, 0] * x[:, 1] + rng.standard_normal(4500)
+    model = cg.models.Normal(mean=lambda x: np.zeros(len(x)), std=1.0)
+    better = cg.check(model, x[:1500], y[:1500], **FAST).repair()
+    assert "bias by x1 × x2" in better.words
+    assert better.gain(x[1500:], y[1500:]).estimate > 0.12  # of 0.22
+
+
+def test_times_with_censoring_get_another_hazard():
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        x = rng.integers(0, 2, n).astype(float)
+        time = np.exp(-0.7 * x) * rng.exponential(2.0, n)
+        end = rng.uniform(0.5, 6.0, n)
+        return np.column_stack([x, rng.random(n)]), np.minimum(time, end), time <= end
+
+    x, y, event = draw(1200)
+    model = cg.models.Exponential(scale=lambda x: np.full(len(x), 1.5))
+    better = cg.check(model, x, y, event=event, **FAST).repair()
+    assert "hazard" in better.words
+    assert better.held_out.measure == "log score"
+    new_x, new_y, new_event = draw(3000)
+    gain = better.gain(new_x, new_y, event=new_event)
+    assert gain.interval[0] > 0.03
+    median = better(new_x).quantile([0.5])[:, 0]
+    ratio = np.median(median[new_x[:, 0] == 0]) / np.median(median[new_x[:, 0] == 1])
+    assert ratio == pytest.approx(np.exp(0.7), abs=0.35)
 
 
 def test_a_true_model_is_left_alone():
@@ -304,7 +199,8 @@ def test_draws_quantiles_and_intervals_are_moved(kind):
     better = cg.check(laws[kind], x, y, **FAST).repair()
     there = better.of(new[kind])
     assert there.gain(new_x, new_y).interval[0] > 0
-    assert ("the quantile is moved by" in better.words) == (kind == "quantile")
+    kinds_of_error = {"draws": "spread", "interval": "coverage", "intervals": "coverage"}
+    assert kinds_of_error.get(kind, "quantile") in better.words
     law = there(new_x)
     assert type(law) is type(new[kind])
     if kind == "interval":
@@ -329,21 +225,25 @@ def test_unnormalised_densities_are_repaired_and_pits_refused():
     assert cg.check(density, x, y, **FAST).repair().gain(x, y).estimate > 0.1
 
 
-def test_what_came_with_probability_0_gets_some():
+def test_rows_of_probability_0_are_said_and_do_not_teach_a_repair():
+    """Odds of 0 stay 0 whatever they are multiplied by; such rows are outliers."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1500, 2))
     p = 1 / (1 + np.exp(-x[:, 0]))
     y = np.where(rng.random(1500) < p, "yes", "no")
+    claimed = np.clip(1.3 * p - 0.15, 0, 1)
     sure = cg.models.Model(
         lambda x: cg.probabilities(
             np.clip(1.3 / (1 + np.exp(-np.asarray(x)[:, 0])) - 0.15, 0, 1), ["no", "yes"]
         )
     )
-    better = cg.check(sure, x, y, **FAST).repair()
-    assert better.held_out.measure == "Brier score"  # the log score was infinite
-    law = better(x)
+    report = cg.check(sure, x, y, **FAST)
+    impossible = np.where(y == "yes", claimed == 0, claimed == 1).sum()
+    assert impossible > 0
+    (found,) = [one for one in report.overall if one.kind == "wild"]
+    assert found.numbers["impossible"] == impossible
+    law = report.repair()(x)
     assert law.values.sum(axis=1) == pytest.approx(1.0)
-    assert np.isfinite(law.log_prob(y)).all()
 
 
 def test_counts_get_dispersion_and_zeros():
@@ -387,7 +287,7 @@ def test_what_cannot_be_repaired_is_refused():
     report = cg.check((x * 0, np.ones(100)), x, y[:, 0], **FAST)
     with pytest.raises(InputError, match="no model to repair"):
         pickle.loads(pickle.dumps(report)).repair()
-    few = cg.check((np.zeros(30), np.ones(30)), x[:30], 5 * y[:30, 0], **FAST).repair()
+    few = cg.check((np.zeros(25), np.ones(25)), x[:25], 5 * y[:25, 0], **FAST).repair()
     assert "too few" in few.words
 
 
@@ -400,6 +300,11 @@ def test_laws_of_other_fits_and_of_another_kind():
     better = cg.check((x, np.ones(900)), x, y, **FAST).repair()
     with pytest.raises(InputError, match="Pass predictions of the same kind"):
         better.of(cg.from_pit(ndtr(y - x)))(x)
+    classes = cg.probabilities(np.full((900, 3), 1 / 3), ["a", "b", "c"])
+    labels = np.where(rng.random(900) < 0.7, "a", "b")
+    report = cg.check(classes, x, labels, **FAST)
+    with pytest.raises(InputError, match="of the same classes"):
+        report.repair().of(cg.probabilities(np.full((900, 2), 0.5), ["a", "b"]))(x)
 
 
 def test_x_must_have_the_columns_of_the_check():

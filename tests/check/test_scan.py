@@ -1,4 +1,4 @@
-"""The search for slices against the obvious loop over all of them."""
+"""The search of two compared models for slices, against the obvious loop over them."""
 
 import itertools
 import re
@@ -20,11 +20,14 @@ from condgof.check import (
     central_of,
     compared,
 )
+from condgof.check._look import select_rows
 from condgof.check.kinds import CellSignals, Signals
 from condgof.engine import as_engine
+from condgof.methods import Options, prepare
 from condgof.null import Dependence, pvalue
 from condgof.residuals import legendre
 from condgof.sample import Sample, Seed, Use
+from condgof.stein import Units
 
 #: The module of the search: its constants are part of what the slow loops compute.
 SEARCH = sys.modules[Scan.__module__]
@@ -205,20 +208,17 @@ def test_exceptions_of_many_rows_are_drawn_as_all_rows_would_be(kind, monkeypatc
     rng = np.random.default_rng(0)
     n = 5000
     law, y = rare_law(kind, n, rng)
-    options = {"rng": 1, "n_boot": 499, "engine": 2}
+    seed = Seed.of(1)
+    engine = as_engine(2)
+    options = Options(n_boot=499, engine=2).checked()
+    units = Units("ranks", "auto", predictions=True)
+    ready = prepare(law, table(n), y, units, options, seed)
+    checked, own_law, rows = select_rows(ready.law_or_model, ready.rows, seed, engine)
+    signals = checked.signals(own_law, rows, seed)
+    space = Space.of(checked.axes, signals, rows.sample.content_keys)
 
     def scan_of():
-        scans = []
-        statistic_of = Scan.statistic.fget
-
-        def recorded(scan):
-            scans.append(scan)
-            return statistic_of(scan)
-
-        with monkeypatch.context() as kept:
-            kept.setattr(Scan, "statistic", property(recorded))
-            cg.check(law, table(n), y, **options)
-        return scans[0]
+        return Scan.of(space, signals, Dependence(), 499, seed, engine)
 
     monkeypatch.setattr(SEARCH, "FEW", 10**6)  # all draws, whatever the first of them say
     some = scan_of()
@@ -242,7 +242,8 @@ def test_a_law_without_any_exception_is_searched(kind):
     )
     report = cg.check(law, table(n), y, rng=0, n_boot=99)
     assert not report.rejected
-    assert report.result.details["families"]["slices"] == 1.0
+    assert report.result.details["families"]["staged gains"] == 1.0
+    assert report.effects == ()
 
 
 def test_exceptions_have_the_probability_of_the_law():
@@ -283,7 +284,7 @@ def test_what_exceptions_add_is_added_to_the_cells_of_their_rows():
         k = part.signals
         want = (part.members @ values[:, :, :k].reshape(n, -1)).reshape(-1, m, k)
         np.testing.assert_allclose(
-            CertainRows.cells(part, draw, rows, less, m), want, atol=1e-6
+            SEARCH.exception_cells(part, draw, rows, less, m), want, atol=1e-6
         )
 
 
@@ -339,20 +340,26 @@ def test_engine_and_order_of_work_do_not_matter():
 
 def test_many_columns_are_bounded_work():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(800, 200))
-    y = x[:, 0] + rng.normal(size=800) + 1.5 * (x[:, 7] > 0.8)
-    report = cg.check((x[:, 0], np.ones(800)), x, y, n_boot=200, rng=0)
+    x = rng.normal(size=(400, 60))
+    y = x[:, 0] + rng.normal(size=400) + 2.0 * (x[:, 7] > 0.5)
+    report = cg.check((x[:, 0], np.ones(400)), x, y, n_boot=100, rng=0)
     assert report.slices[0].conditions[0].column == "x8"
-    assert report.details["searched"]["pairs"] == 120
+    assert report.effects[0].columns == ("x8",)
+    assert report.details["searched"]["columns"] == 60
+    assert report.details["searched"]["pairs"] == 66  # of 12 columns
 
 
-def test_large_n_searches_some_rows_and_speaks_of_all():
+def test_large_n_searches_and_speaks_of_all_rows():
+    """More rows than those of which y is drawn."""
     rng = np.random.default_rng(0)
-    n = 120_000
+    n = 40_000
     x = rng.integers(0, 50, n)
     y = rng.normal(size=n) + 0.3 * (x >= 40)
     report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=100)
     first = report.slices[0]
-    assert any("100,000 of the rows" in note for note in report.notes)
+    assert report.details["searched"]["rows"] == n
+    assert re.fullmatch("x ≥ (39|40|41)", first.words)  # cells have one value or two
     np.testing.assert_array_equal(first.rows, report.frame().query(first.query).index)
-    assert first.findings[0].estimate == pytest.approx(y[first.rows].mean(), rel=1e-12)
+    own = y[first.rows]
+    assert first.findings[0].estimate == pytest.approx(np.median(own), rel=1e-12)
+    assert first.findings[1].estimate == pytest.approx(own.mean(), rel=1e-12)

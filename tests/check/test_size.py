@@ -350,10 +350,7 @@ def test_scores_alone(rng):
         cg.from_scores(-z[:, None] / 3.0), x, 10.0 * x + 3.0 * z
     )  # wherever y lies
     assert bench.size.estimate == pytest.approx(0.4, abs=0.12)
-    assert (
-        bench.size.effect(True, 0.95).unit
-        == "model standard deviations (as its scores suggest)"
-    )
+    assert bench.size.effect(True, 0.95).unit == "predicted SDs (as its scores suggest)"
 
 
 @pytest.mark.parametrize("scores", [False, True])
@@ -393,11 +390,11 @@ def test_not_rejected_means_from_0_on(rng):
     assert size.effect(True, 0.95).interval.low > 0.3
     effect = size.effect(False, 0.95)
     assert effect.interval.low == 0
-    assert effect.words.startswith("at most as large as a constant shift of 0.")
-    assert effect.words.endswith(" model standard deviations")
+    assert effect.words.startswith("at most as detectable as a uniform bias of 0.")
+    assert effect.words.endswith(" predicted SDs")
     told = size.effect(True, 0.95).words
     assert re.fullmatch(
-        r"as large as a constant shift of 0.\d\d model standard \w+ \(0.\d\d to 0.\d\d\)",
+        r"as detectable as a uniform bias of 0.\d\d predicted SDs \(0.\d\d to 0.\d\d\)",
         told,
     )
 

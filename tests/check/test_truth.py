@@ -10,6 +10,7 @@ from scipy.stats import poisson
 import condgof as cg
 
 CENTRAL = {"50%": 0.6744897501960817, "90%": 1.6448536269514722}
+OUTSIDE = {"99%": 2.5758293035489004, "99.9%": 3.2905267314919255}
 
 
 def ugly_table(n, rng):
@@ -56,9 +57,36 @@ def misfit(frame, rng):
     return 1.0 * mask, np.where(mask, 1.5, 1.0)
 
 
+def middle_half(z):
+    """The width of the middle half of scores beside that of a normal law."""
+    low, high = z.quantile([0.25, 0.75])
+    return (high - low) / (2 * CENTRAL["50%"])
+
+
+def check_finding(finding, rows, words, plain):
+    """Hold a finding to pandas."""
+    estimate, expected = plain(rows, finding)
+    assert finding.estimate == pytest.approx(estimate, rel=1e-9, abs=1e-12), (
+        words,
+        finding,
+    )
+    assert finding.expected == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert finding.interval[0] <= finding.estimate + 1e-12
+    assert finding.interval[1] >= finding.estimate - 1e-12
+
+
 def check_numbers(report, plain):
-    """Hold each slice to pandas; `plain(frame, finding)` is what a finding should be."""
+    """Hold each slice, group and cell to pandas, and return how many effects there are.
+
+    `plain(frame, finding)` is what a finding should be.
+    """
     frame = report.frame()
+    for effect in report.effects:
+        for cell in effect.cells:
+            rows = frame.query(cell.query) if cell.query else frame
+            np.testing.assert_array_equal(rows.index, np.sort(cell.rows))
+            for finding in (cell.finding, *cell.beside):
+                check_finding(finding, rows, cell.words, plain)
     for one in (*report.slices, *report.groups):
         if one.query:
             rows = frame.query(one.query)
@@ -71,30 +99,28 @@ def check_numbers(report, plain):
         assert len(rows) == one.n
         assert one.share == pytest.approx(len(rows) / len(frame))
         for finding in one.findings:
-            estimate, expected = plain(rows, finding)
-            assert finding.estimate == pytest.approx(estimate, rel=1e-9, abs=1e-12), (
-                one.words,
-                finding,
-            )
-            assert finding.expected == pytest.approx(expected, rel=1e-9, abs=1e-12)
-            assert finding.interval[0] <= finding.estimate + 1e-12
-            assert finding.interval[1] >= finding.estimate - 1e-12
+            check_finding(finding, rows, one.words, plain)
         assert one.findings[0].telling or one in report.groups
-    return len(report.slices)
+    return len(report.effects)
 
 
 def plain_continuous(rows, finding):
     z = rows["z"]
     return {
-        "shift": lambda: (z.mean(), 0.0),
-        "spread": lambda: (z.std(), 1.0),
+        "median": lambda: (z.median(), 0.0),
+        "mean": lambda: (z.mean(), 0.0),
+        "middle half": lambda: (middle_half(z), 1.0),
+        "sd": lambda: (z.std(), 1.0),
         "coverage": lambda: (
             (z.abs() <= CENTRAL[finding.label]).mean(),
             float(finding.label[:-1]) / 100,
         ),
         "skew": lambda: ((z > CENTRAL["90%"]).mean() - (z < -CENTRAL["90%"]).mean(), 0.0),
-        "tails": lambda: ((z.abs() > 2.5758293035489004).mean(), 0.01),
-    }[finding.kind]()
+        "tails": lambda: (
+            (z.abs() > OUTSIDE[finding.label]).mean(),
+            1.0 - float(finding.label[:-1]) / 100,
+        ),
+    }[finding.quantity]()
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -157,10 +183,9 @@ def test_counts(seed):
         residual = (rows["y"] - own) / np.sqrt(own)
         usual = 2 * poisson.sf(rows["y"] - 1, own) * n >= 0.001
         np.testing.assert_allclose(rows["residual"][usual], residual[usual], atol=1e-9)
-        low, high = rows["z"].quantile([0.25, 0.75])
         return {
             "shift": lambda: (rows["residual"].mean(), 0.0),
-            "spread": lambda: ((high - low) / (2 * CENTRAL["50%"]), 1.0),
+            "spread": lambda: (middle_half(rows["z"]), 1.0),
             "zeros": lambda: ((rows["y"] == 0).mean(), np.exp(-own).mean()),
         }[finding.kind]()
 

@@ -39,7 +39,7 @@ def test_formats(name, table, columns, quick, capsys):
     mean, std = call["model"].mean_std()
     np.testing.assert_allclose(mean[:, 0], columns["mu"])
     np.testing.assert_allclose(std[:, 0], 1.0)
-    assert f"{name}: 90 rows" in capsys.readouterr().out
+    assert f" · {name} · " in capsys.readouterr().out
 
 
 def test_standard_input(table, columns, quick, capsys, monkeypatch):
@@ -47,7 +47,7 @@ def test_standard_input(table, columns, quick, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert run("-", *ROLES) == 0
     np.testing.assert_allclose(np.asarray(call_of(quick)["y"]), columns["food"])
-    assert "standard input: 90 rows" in capsys.readouterr().out
+    assert " · standard input · " in capsys.readouterr().out
 
 
 def test_a_folder_and_a_pattern(table, columns, quick, capsys):
@@ -55,7 +55,7 @@ def test_a_folder_and_a_pattern(table, columns, quick, capsys):
     table("parts/a.csv"), table("parts/b.csv")
     for data in ("parts", "parts/*.csv"):
         assert run(data, *ROLES) == 0
-        assert f"{data}: 180 rows" in capsys.readouterr().out
+        assert f" · {data} · " in capsys.readouterr().out
     np.testing.assert_allclose(np.asarray(quick.calls[0]["y"]), np.tile(columns["food"], 2))
 
 
@@ -63,7 +63,7 @@ def test_defaults_and_numbers_are_passed_on(table, quick):
     names = ("alpha", "rng", "engine", "tolerance", "slices", "by")
     assert run(table(), *ROLES) == 0
     assert [quick.calls[0][k] for k in names] == [0.05, 0, None, None, (), None]
-    words = ["--alpha", "0.01", "--seed", "7", "--threads", "2", "--tolerance", "0.2"]
+    words = ["--alpha", "0.01", "--seed", "7", "--threads", "2", "--tolerance", "0.2 size"]
     assert (
         run(table(), *ROLES, *words, "--slice", "income < 1", "--slice", "income > 3") == 0
     )
@@ -71,7 +71,7 @@ def test_defaults_and_numbers_are_passed_on(table, quick):
         0.01,
         7,
         2,
-        0.2,
+        "0.2 size",
         ("income < 1", "income > 3"),
         None,
     ]
@@ -170,7 +170,7 @@ def test_quiet_is_one_line(table, quick, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     assert len(printed.out.splitlines()) == 1
-    assert printed.out.startswith("Evidence against the model (p ≤ 0.001). The ")
+    assert printed.out.startswith("Misfit (p ≤ 0.001). The ")
     assert run(table(), *ROLES, "-q") == 0
     assert capsys.readouterr().out == printed.out
 
@@ -188,15 +188,32 @@ def test_tolerance(table, columns, capsys):
     """What counts is whether it is worse than allowed, whether it is rejected or not."""
     food = columns["food"] + 1.0
     words = [table(food=food), *ROLES, "--fail-on-reject", "--tolerance"]
-    assert run(*words, "0.3", "--quiet") == 1
-    assert capsys.readouterr().out.startswith("Evidence against the model (p ≤ 0.001). ")
-    assert run(*words, "3", "--json") == 0
+    assert run(*words, "0.3 size", "--quiet") == 1
+    assert capsys.readouterr().out.startswith("Misfit (p ≤ 0.001). ")
+    assert run(*words, "3 size", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["rejected"] is True
     assert document["tolerance"]["allowed"] == 3
     assert document["tolerance"]["verdict"] == "good enough"
+    assert run(*words, "1 size") == 0
+    with_unit = capsys.readouterr()
+    assert "you allow 1.00" in " ".join(with_unit.out.split())
+    assert with_unit.err == ""
     assert run(*words, "1") == 0
-    assert "  allowed  " in capsys.readouterr().out
+    bare = capsys.readouterr()
+    assert bare.out == with_unit.out
+    assert bare.err.startswith("note: --tolerance 1 has no unit and is taken as '1 size'")
+
+
+def test_verbose_adds_sentences(table, quick, ready, capsys):
+    assert run(table(), *ROLES) == 0
+    plain = capsys.readouterr().out
+    first = ready[True].overall[0].words
+    for flag in ("--verbose", "-v"):
+        assert run(table(), *ROLES, flag) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert first in text
+        assert first not in " ".join(plain.split())
 
 
 def test_slices_that_are_named_beforehand(table, columns, capsys):
@@ -210,7 +227,8 @@ def test_slices_that_are_named_beforehand(table, columns, capsys):
     assert first["pvalue"] < 1e-6
     assert second["n"] == (columns["town"] == "Oslo").sum()
     assert run(*words) == 0
-    assert "  groups   income > 3" in capsys.readouterr().out
+    groups = capsys.readouterr().out.partition("\nGROUPS ")[2]
+    assert groups.splitlines()[1].startswith("  income > 3 ")
 
 
 def test_slices_need_pandas(table, capsys, monkeypatch):
@@ -239,9 +257,9 @@ def test_progress_on_a_terminal(table, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert run(table(), *ROLES, "--report", "r.html") == 0
     shown = capsys.readouterr()
-    assert "verdict (3 of 7)" in shown.err
+    assert "verdict (2 of 7)" in shown.err
     assert shown.err.endswith(" \r")
-    assert shown.out == plain.out + "\nReport: r.html\n"
+    assert shown.out == plain.out + "→ r.html\n"
     assert run(table(), *ROLES, "--quiet") == 0
     assert capsys.readouterr().err == ""
 
@@ -257,7 +275,7 @@ def test_the_report(table, quick, capsys):
         "condgof check t.csv --x income --y food --mean mu --std sd --report new/r.html"
         in page
     )
-    assert capsys.readouterr().out.endswith("Report: new/r.html\n")
+    assert capsys.readouterr().out.endswith("\n→ new/r.html\n")
 
 
 def test_a_report_that_cannot_be_written_stops_before_the_work(table, quick, capsys):

@@ -54,13 +54,14 @@ def test_probabilities_of_classes_by_their_columns(name, table, classes, capsys)
         *document["overall"],
         *(f for one in document["slices"] for f in one["findings"]),
     ]
-    assert {f["kind"] for f in findings} <= {"class", "confidence"}
+    assert {f["kind"] for f in findings} <= {"class", "confidence", "wild"}
     assert {f["label"] for f in findings} <= {"cat", "dog", ""}
+    assert document["effects"][0]["kind"] == "confidence"
     right = np.where(classes["p_dog"] > 0.5, "dog", "cat") == classes["animal"]
     (confidence,) = (f for f in document["overall"] if f["kind"] == "confidence")
     assert confidence["estimate"] == pytest.approx(right.mean())
     shown = run(capsys, *words, "--report", "r.html").out
-    assert confidence["words"] in " ".join(shown.split())
+    assert "  accuracy  " in shown
     assert document["words"].partition(":")[0] in Path("r.html").read_text(encoding="utf-8")
 
 
@@ -99,7 +100,7 @@ def test_counts(table, classes, capsys):
     )
     assert document["rejected"] is False
     assert document["columns"]["count_mean"] == ["expected"]
-    assert document["effect"]["unit"] == "model standard deviations"
+    assert document["effect"]["unit"] == "predicted SDs"
 
 
 def test_rows_that_depend_on_each_other(table, classes, capsys):
@@ -261,7 +262,7 @@ def test_names_of_classes_with_commas_in_them(table, classes, capsys):
     season = np.where(classes["animal"] == "dog", "日本", "été, chaud")
     table("t.csv", **classes, season=season)
     words = shlex.split("t.csv --x income --y season --prob p_cat --prob p_dog -q")
-    assert "Evidence against" in run(capsys, *words, "--classes", '"été, chaud",日本').out
+    assert "Misfit (p " in run(capsys, *words, "--classes", '"été, chaud",日本').out
     assert (
         "are 'été', 'chaud', '日本'"
         in run(capsys, *words, "--classes", "été, chaud,日本", code=2).err

@@ -113,6 +113,10 @@ USES = {
     ),
     "alpha nan": ([*ROLES, "--alpha", "nan"], "alpha must be between 0 and 1"),
     "tolerance": ([*ROLES, "--tolerance", "0"], "tolerance must be a positive number"),
+    "tolerance with a unit": (
+        [*ROLES, "--tolerance", "0 size"],
+        "tolerance must be a positive number with its unit",
+    ),
     "tolerance nan": (
         [*ROLES, "--tolerance", "nan"],
         "tolerance must be a positive number",

@@ -106,7 +106,7 @@ def test_a_model_that_is_bound_to_rows(here, table, columns, quick, capsys):
 
 def test_the_model_runs_for_real(here, capsys):
     assert run("--x", "income", "--x", "town", "--model", f"{here}:by_name", "--quiet") == 0
-    assert capsys.readouterr().out.startswith("No evidence against the model (p = ")
+    assert capsys.readouterr().out.startswith("No misfit found (p = ")
 
 
 BAD = {

@@ -170,6 +170,10 @@ def test_roles(columns_of):
     assert (roles["y"], roles["mean"], roles["std"]) == (["y"], ["mu"], ["sd"])
 
 
+def test_groups_may_be_by_several_columns(columns_of):
+    assert columns_of(x=["age"], by=["feat_*"])["by"] == "feat_1,feat_2"
+
+
 def test_x_may_be_the_prediction(columns_of):
     assert columns_of(x=["mu"])["x"] == ["mu"]
 
@@ -187,7 +191,6 @@ def test_x_may_be_the_prediction(columns_of):
         ({"mean": ["y"]}, "Column 'y' is in --y and in --mean"),
         ({"std": ["mu"]}, "Column 'mu' is in --mean and in --std"),
         ({"by": ["y"]}, "Column 'y' is in --y and in --by"),
-        ({"by": ["feat_*"]}, "--by takes one column"),
         ({"mean": ["mu", "feat_1"]}, "--mean names 2 columns and --y 1"),
         ({"y": ["y", "feat_1"]}, "--mean names 1 column and --y 2"),
         ({"categorical": ["feat_1"]}, "--categorical: --x has no column 'feat_1'"),

@@ -96,8 +96,8 @@ def test_the_command_that_it_shows_gives_the_same(ran, capsys):
     assert command[:2] == ["condgof", "check"]
     assert main(command[1:]) == 0
     again = capsys.readouterr().out
-    for word in ("verdict", "message", "size"):
-        line = next(line for line in again.splitlines() if line.startswith(f"  {word}"))
+    for sign in ("✗", "Effect size: "):
+        line = next(line for line in again.splitlines() if line.startswith(sign))
         assert line.strip() in shown.partition(BETWEEN)[0]
 
 

@@ -32,7 +32,7 @@ def test_a_real_check(table, columns, capsys):
     words = [
         "t.csv",
         *ROLES,
-        *shlex.split("--x town --alpha 0.01 --seed 3 --tolerance 0.1"),
+        *shlex.split("--x town --alpha 0.01 --seed 3 --tolerance 0.1size"),
     ]
     parsed = document(capsys, *words)
     assert parsed["schema"] == 2
@@ -42,9 +42,9 @@ def test_a_real_check(table, columns, capsys):
     assert parsed["columns"]["x"] == parsed["x_columns"] == ["income", "town"]
     assert parsed["groups"] == []
     assert parsed["report"] is None
-    assert parsed["verdict"].startswith("Evidence against the model (p")
+    assert parsed["verdict"].startswith("Misfit (p")
     assert parsed["command"].endswith(
-        "--x town --alpha 0.01 --seed 3 --tolerance 0.1 --json"
+        "--x town --alpha 0.01 --seed 3 --tolerance 0.1size --json"
     )
     assert parsed["tolerance"]["allowed"] == 0.1
     assert parsed["slices"]

@@ -2,13 +2,15 @@
 
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
 
+from condgof.check import WIDTH, Role, Span
 from condgof.cli import main
-from condgof.report import check_page, terminal
-from read_page import Page
+from condgof.cli._output import styled
+from condgof.report import terminal
 from report.samples import checks
 
 ROLES = ["--x", "income", "--y", "food", "--mean", "mu", "--std", "sd"]
@@ -49,29 +51,37 @@ def test_no_line_is_too_long_and_nothing_steers_the_terminal(case, width, show):
 
 
 @pytest.mark.parametrize("case", ["continuous", "good", "classes", "few groups"])
-def test_it_has_the_words_of_the_check(case, show):
-    """All of them are there, in the order of `str`, after what is known of the data."""
+def test_it_is_what_str_gives_with_the_name_of_the_table(case, show):
     check = MADE[case]
-    expected = flat(str(check))
-    text = flat(show(check)).partition(" to try ")[0]
-    data, verdict, rest = text.partition(" verdict ")
-    assert data.endswith("data t.csv: 90 rows")
-    assert (
-        data.removesuffix("data t.csv: 90 rows") + verdict.strip() + " " + rest == expected
-    )
-    assert check.words in expected
-    assert all(part.message in expected for part in check.slices)
+    text = flat(show(check, width=WIDTH))
+    assert " · t.csv · " in text
+    assert text.replace(" · t.csv · ", " · ") == flat(str(check))
 
 
 @pytest.mark.parametrize("case", MADE)
-def test_what_to_try_is_what_the_page_advises(case, show):
-    """There is advice only where the model is rejected."""
-    check = MADE[case]
-    _, _, advice = show(check, width=100).partition("\n  to try ")
-    page = flat(Page(check_page(check)).text)
-    assert all(flat(line) in page for line in advice.splitlines())
-    assert check.rejected or not advice
-    assert case != "continuous" or advice
+def test_colour_is_for_terminals_and_changes_no_text(case, show, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    plain = show(MADE[case])
+    assert "\x1b" not in plain, "what is piped is plain"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    coloured = show(MADE[case])
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    colour = "31" if MADE[case].pvalue <= 0.01 else "33" if MADE[case].rejected else "32"
+    assert re.search(rf"\x1b\[(1;)?{colour}m[✗⚠✓]", coloured)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert show(MADE[case]) == plain
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert show(MADE[case]) == plain
+
+
+def test_names_cannot_steer_a_terminal_in_colour():
+    line = (Span("a\x1b[2Jb", Role.BAD), Span("  "), Span("[1, 2]", Role.DIM))
+    assert styled(line, colour=True) == (
+        "\x1b[1;31ma\\x1b[2Jb\x1b[0m  \x1b[2m[1, 2]\x1b[0m"
+    )
+    assert styled(line, colour=False) == "a\\x1b[2Jb  [1, 2]"
 
 
 @pytest.mark.parametrize("name", HOSTILE)

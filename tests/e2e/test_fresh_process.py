@@ -47,10 +47,10 @@ def test_from_predictions_to_a_report(predictions):
     assert run.returncode == 0, run.stderr
     assert run.stderr == b""
     text = run.stdout.decode()
-    assert "Evidence against the model (p ≤ 0.001)" in text
-    assert re.search(r"where +income [<≥]", text)
+    assert "✗ MISFIT   p ≤ 0.001" in text
+    assert re.search(r"\bincome [<≥]", text)
     assert "too narrow" in text
-    assert text.endswith("Report: report.html\n")
+    assert text.endswith("→ report.html\n")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert re.search("income (&lt;|≥)", page)
     assert "http://" not in page.replace("http://www.w3.org/", "")

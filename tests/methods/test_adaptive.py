@@ -51,7 +51,9 @@ def test_against_loops(d_y, standardize):
     result, design = run_adaptive(rows, options, Seed.of(3))
     plan = design.plan
     (null,) = options.nulls(plan, rows)
-    drawn = null.draw(plan, rows, options.n_boot, Seed.of(3), options.engine)
+    drawn = null.draw(plan, rows, 60, Seed.of(3), options.engine)
+    in_order = rows.in_content_order()
+    others = null.draw(plan, in_order, 60, rows.content_seed(), options.engine)
     features = plan.features.evaluate(rows.x).astype(float)
     xi = plan.test_functions.evaluate(rows.residuals).astype(float)
     for k, (on_x, on_y) in enumerate(plan.statistics):
@@ -63,18 +65,20 @@ def test_against_loops(d_y, standardize):
             wanted, abs=1e-4 * np.trace(matrix) + 1e-9
         )
     families = [family for family in families_of(plan, drawn) if len(family.which)]
-    both = np.column_stack([drawn.draws, drawn.statistics])
-    spread = both.std(axis=1)
-    alive = spread > 1e-5 * drawn.sizes
-    scaled = np.where(
-        alive[:, None],
-        (both - both.mean(axis=1)[:, None]) / np.where(alive, spread, 1)[:, None],
-        0,
-    )
+    values = np.column_stack([drawn.draws, drawn.statistics])
+    pairs = list(zip(others.draws, values, strict=True))
+    scaled = np.array([[oracle.scale_by(r, value) for value in row] for r, row in pairs])
+    by_reference = np.array([oracle.standardized(r) for r, _ in pairs])
+    alive = others.draws.std(axis=1) > 1e-5 * drawn.sizes
+    scaled[~alive] = 0.0
+    by_reference[~alive] = 0.0
     parts = []
     for family in families:
         soft = [oracle.log_mean_exp(column) for column in scaled[family.which].T]
-        parts.append(oracle.evidence(soft[-1], soft[:-1]))
+        own = [oracle.log_mean_exp(column) for column in by_reference[family.which].T]
+        evidence = [oracle.evidence_by(own, value) for value in soft]
+        rank = (1 + sum(draw >= soft[-1] for draw in soft[:-1])) / 61
+        parts.append(oracle.Evidence(evidence[-1], np.array(evidence[:-1]), rank))
     shares = np.array([family.share for family in families])
     value, draws = oracle.harmonic(parts, shares / shares.sum())
     assert result.statistic == pytest.approx(value, rel=1e-6)

@@ -95,7 +95,6 @@ def test_a_few_thousand_rows_are_all_resampled(test):
     result = report.result if test is cg.check else report
     assert result.null == "model"
     assert len(result.null_distribution) == 1000
-    assert result.pvalue > 0.05
 
 
 @pytest.mark.parametrize(("n", "solver"), [(2500, "auto"), (200, "lowrank")])

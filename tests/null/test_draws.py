@@ -169,6 +169,7 @@ class SameData:
         return Resampled(
             values=np.repeat(self.values[:, None], m, axis=1),
             additional=np.full((1, m), self.observed[0]),
+            drawn=np.zeros((len(self.values), m)),
         )
 
 

@@ -15,9 +15,8 @@ import pytest
 
 import condgof as cg
 import condgof.report
-from condgof.check import Finding, Tolerance
+from condgof.check import Finding, Tolerance, advice_texts, headline
 from condgof.report import (
-    advices,
     card,
     check_page,
     expected_of,
@@ -118,22 +117,51 @@ def test_no_number_is_nan_in_a_picture(text):
 def test_the_order_is_that_of_what_a_reader_needs_next(name, text):
     check = CHECKS[name]
     page = Page(text)
-    order = ["message", "all", "where", "groups", "columns", "try"]
+    order = ["message", "effects", "try", "all", "where", "groups", "columns"]
     found = [a.get("id") or a["class"].split()[0] for a in page.all("section")]
     assert found == [key for key in order if key in found]
     assert {"message", "all"} <= set(found)
     assert ("where" in found) == bool(check.slices)
     assert ("groups" in found) == bool(check.groups)
+    assert ("effects" in found) == bool(check.effects)
+    assert ("try" in found) == any(effect.advice for effect in check.effects)
     if not check.rejected:
-        assert not {"where", "try"} & set(found)
+        assert not {"effects", "where", "try"} & set(found)
+
+
+def table_texts(text, part):
+    """Return the words of each cell of the first table of a section, row by row."""
+    body = text[text.index(f'id="{part}"') :]
+    rows = re.findall(r"<tr>.*?</tr>", body[: body.index("</table>")], re.S)
+    return [
+        [Page(cell).text.strip() for cell in re.findall(r"<t[hd][^>]*>.*?</t[hd]>", row)]
+        for row in rows
+    ]
+
+
+def test_effects_are_listed_with_their_shares_and_gains(name, text):
+    effects = CHECKS[name].effects
+    if not effects:
+        assert "What is wrong" not in Page(text).text
+        return
+    head, *rows = table_texts(text, "effects")
+    assert head == ["effect", "share", "from", "to", "gain", "p"]
+    total = sum(effect.gain for effect in effects)
+    assert [row[0] for row in rows] == [effect.name for effect in effects]
+    assert [row[1] for row in rows] == [f"{100 * e.gain / total:.0f}%" for e in effects]
+    for row, effect in zip(rows, effects, strict=True):
+        assert float(row[4].removeprefix("+").removesuffix(" nats/row")) == pytest.approx(
+            effect.gain, abs=0.005 if effect.gain >= 0.095 else 0.0005
+        )
+    drawn = re.findall(r'id="effect(\d)', text)
+    assert sorted(set(drawn)) == [str(i) for i in range(min(len(effects), 4))]
 
 
 def test_it_says_the_message_and_the_three_chips(name, text):
     check = CHECKS[name]
     page = Page(text)
     assert condgof.report.visible(check.words) in page.text
-    evidence = "Evidence" if check.rejected else "No evidence"
-    assert f"{evidence} against the model" in page.text
+    assert headline(check) in page.text
     assert check.result.pvalue_words in page.text
     size = check.effect.interval
     if size.low > 0 and size.estimate >= 0.1:
@@ -141,8 +169,8 @@ def test_it_says_the_message_and_the_three_chips(name, text):
         assert f"{size.estimate:.2f}, between {between}" in page.text
     verdict = check.tolerance.verdict.split()[0]  # "worse", "good" or "undecided"
     assert verdict in page.text
-    assert f"the {TOLERANCE} you allow" in page.text
-    assert f"rng={SEED}" in page.text
+    assert f"the {TOLERANCE.removesuffix(' size')} you allow" in page.text
+    assert f"tolerance='{TOLERANCE}', rng={SEED}" in page.text
 
 
 def test_numbers_of_slices_are_those_of_the_record(name, text):
@@ -214,9 +242,9 @@ def test_numbers_are_written_as_people_write_them(finding, texts):
 
 def test_the_median_of_all_rows_is_called_so():
     overall = [name_of(finding) for finding in CHECKS["continuous"].overall]
-    assert overall[:2] == ["shift of the median", "width of the middle half"]
+    assert overall[:2] == ["median bias", "width of the middle half"]
     counts = [name_of(finding) for finding in CHECKS["counts"].overall]
-    assert counts[:2] == ["shift", "width of the middle half"]
+    assert counts[:2] == ["bias", "width of the middle half"]
 
 
 def test_the_same_sentence_stands_once(name, text):
@@ -238,7 +266,7 @@ def test_what_could_have_been_seen_is_not_said_twice():
     check = CHECKS["good"]
     check = replace(
         check,
-        words=f"Nothing speaks against the model. {check.power.words}",
+        words=f"No misfit found. {check.power.words}",
         tolerance=None,
     )
     assert Page(check_page(check)).text.count(check.power.words) == 1
@@ -340,33 +368,74 @@ def test_a_group_without_evidence_is_not_called_wrong():
     assert [part.message in words for part in check.groups] == [row != "–" for row in rows]
 
 
-def advice_words(name):
-    return " ".join(advice.words for advice in advices(CHECKS[name]))
-
-
-def test_advice_is_only_what_findings_support():
-    words = advice_words("continuous")
-    assert "Let the spread depend on the prediction" in words
-    assert "A term for age" in words
-    assert "zero" not in words
-    assert "temperature" not in words
-    assert advices(CHECKS["good"]) == []
+def advised(name):
+    """Return the changes that the page advises, each with its gain."""
+    text = write(name)
+    if 'id="try"' not in text:
+        return []
+    body = text[text.index('id="try"') :]
+    body = body[: body.index("</section>")]
+    pairs = re.findall(r"<li><b>(.*?)</b> <span>\((.*?)\)</span></li>", body)
+    return [(Page(words).text, Page(gain).text) for words, gain in pairs]
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("classes", "temperature scaling"),
-        ("counts", "zero-inflated"),
-        ("counts", "negative binomial"),
-        ("quantiles", "Let the quantiles depend on distance"),
-        ("intervals", "Conformal intervals, by distance"),
-        ("censored", "A term for age in the hazard"),
-        ("scores", "Multiply the standard deviation by 1."),
+        (
+            "continuous",
+            [
+                "let the spread depend on education",
+                "a nonlinear term of age in the mean",
+                "let the spread depend on age",
+            ],
+        ),
+        ("good", []),
+        (
+            "several",
+            [
+                "multiply the predicted SD by 1.86",
+                "let the columns of y be correlated",
+                "let the spread depend on age",
+            ],
+        ),
+        ("classes", ["a temperature of the logits that depends on confidence"]),
+        (
+            "counts",
+            [
+                "a negative binomial family",
+                "a negative binomial family whose dispersion depends on age",
+            ],
+        ),
+        (
+            "quantiles",
+            [
+                "let the 95% quantile depend on distance",
+                "let the 5% quantile depend on distance",
+            ],
+        ),
+        (
+            "intervals",
+            [
+                "a width of the 90% intervals that depends on distance",
+                "a width of the 50% intervals that depends on distance",
+            ],
+        ),
+        ("censored", ["a term of age in the hazard"]),
+        ("scores", ["multiply the predicted SD by 1.40"]),
     ],
 )
 def test_each_kind_of_y_has_its_advice(name, words):
-    assert words in advice_words(name)
+    assert [advice for advice, _ in advised(name)] == words
+
+
+def test_advice_is_that_of_effects_with_their_gains(name):
+    check = CHECKS[name]
+    found = advised(name)
+    assert found == [(one.words, one.gain) for one in advice_texts(check)]
+    known = {effect.advice.words for effect in check.effects if effect.advice}
+    assert {condgof.report.visible(words) for words in known} >= {w for w, _ in found}
+    assert bool(found) == bool(known)
 
 
 def test_what_to_read_on_is_named_by_its_title():
@@ -439,5 +508,5 @@ def test_35_a_report_lists_no_ids_and_no_long_numbers():
     assert not [v for v in account if f"{v:,}" in text or str(v) in text]
     assert not [v for v in y if f"{v:.9g}" in text]
     numbers = json.loads(Page(text).scripts[0])
-    digits = re.findall(r"\d+\.\d+", json.dumps(numbers["overall"]))
+    digits = re.findall(r"\d+\.\d+", json.dumps(numbers["overall"], ensure_ascii=False))
     assert max(len(one.replace(".", "").lstrip("0")) for one in digits) <= 6

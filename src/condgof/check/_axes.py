@@ -7,6 +7,7 @@ Bounds lie between observed values, so that nothing depends on rounding.
 from __future__ import annotations
 
 import keyword
+import math
 import re
 import tokenize
 import unicodedata
@@ -64,6 +65,8 @@ class Cut:
     low: AnyArray
     #: The largest value of each bin.
     high: AnyArray
+    #: Whether bins have an order, so that neighbours can be joined.
+    joined: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,9 @@ class Axis:
     queries: tuple[str, ...] = ()
     #: Whether it holds dates that came with a time zone, and are in UTC.
     utc: bool = False
+    #: The positions of the columns that it is made of: among those of x, of dummies
+    #: several; of a prediction its position among the predictions.
+    source: tuple[int, ...] = ()
 
     @property
     def title(self) -> str:
@@ -104,17 +110,25 @@ class Axis:
             return commas(str(int(value)))
         return commas(digits(float(f"{value:.4g}")))
 
-    def cut(self, bins: int) -> Cut:
-        """Cut the column at quantiles into at most `bins` bins, or into its categories."""
-        if self.kind in ("levels", "two"):
-            return self._cut_into_categories()
+    @property
+    def unordered(self) -> bool:
+        """Whether its values are categories without an order."""
+        return self.kind in ("levels", "two")
+
+    def cut(self, bins: int, *, most_categories: int = MAX_CATEGORIES) -> Cut:
+        """Cut the column at quantiles into at most `bins` bins, or into its categories.
+
+        Of more than `most_categories` the smallest ones are in one bin.
+        """
+        if self.unordered:
+            return self._cut_into_categories(most_categories)
         return self._cut_at_quantiles(bins)
 
-    def _cut_into_categories(self) -> Cut:
+    def _cut_into_categories(self, most: int) -> Cut:
         """Return one bin for each of the largest categories, and one for all others."""
         places = self.values.astype(np.int64)
         sizes = np.bincount(places, minlength=len(self.levels or ()))
-        count = min(MAX_CATEGORIES, np.count_nonzero(sizes))
+        count = min(most, np.count_nonzero(sizes))
         largest = np.sort(np.argsort(-sizes, kind="stable")[:count])
         bin_of = np.full(len(sizes), len(largest))
         bin_of[largest] = np.arange(len(largest))
@@ -125,6 +139,7 @@ class Axis:
             ranges=np.repeat(np.arange(len(largest))[:, None], 2, axis=1),
             low=largest,
             high=largest,
+            joined=False,
         )
 
     def _cut_at_quantiles(self, bins: int) -> Cut:
@@ -182,7 +197,12 @@ class Axis:
             levels = self.levels[int(low) : int(high) + 1]
             words = f"{self.label} from {shown(levels[0])} to {shown(levels[-1])}"
             listed = ", ".join(map(literal, levels))
-            return Condition(self.name, words, f"{quoted(self.name)} in [{listed}]")
+            return Condition(
+                column=self.name,
+                words=words,
+                query=f"{quoted(self.name)} in [{listed}]",
+                short=f"{levels[0]} to {levels[-1]}",
+            )
         # Whole numbers include both ends; other bounds lie between the values of
         # neighbouring bins.
         whole = self.kind == "integers"
@@ -211,7 +231,15 @@ class Axis:
             text = digits(float(value))
             words = commas(text)
             query = f"{quoted(self.name)} == {text}"
-        return Condition(self.name, f"{self.title} = {words}", query)
+        at = float(value) if self.levels is None and self.kind != "dates" else math.nan
+        return Condition(
+            column=self.name,
+            words=f"{self.title} = {words}",
+            query=query,
+            short=words,
+            low=at,
+            high=at,
+        )
 
     def within(self, lower: str, upper: str, below: str = "<=") -> Condition:
         """Return the condition that a row is between bounds, of which one may be "".
@@ -228,14 +256,57 @@ class Axis:
             parts.append(f"{quoted(self.name)} >= {write(lower)}")
         if upper:
             parts.append(f"{quoted(self.name)} {below} {write(upper)}")
-        return Condition(self.name, words, " and ".join(parts))
+        low = math.nan
+        high = math.nan
+        if self.kind != "dates":
+            low = float(lower) if lower else -math.inf
+            high = float(upper) if upper else math.inf
+        return Condition(
+            column=self.name,
+            words=words,
+            query=" and ".join(parts),
+            short=_range_text(commas(lower), commas(upper), below),
+            low=low,
+            high=high,
+        )
+
+    def bounds(self, cut: Cut) -> AnyArray:
+        """Return where each bin but the first begins, as conditions state it, (count − 1,).
+
+        Numbers, microseconds, or positions of ordered categories. A value belongs to the
+        bin above a bound if it is not below it.
+        """
+        pairs = zip(cut.high[:-1], cut.low[1:], strict=True)
+        if self.kind == "dates":
+            return np.array([_shortest_tick(*pair) for pair in pairs], dtype=np.int64)
+        if self.kind == "numbers":
+            return np.array([self._bound(*pair) for pair in pairs])
+        return cut.low[1:]
 
     def _between(self, below: Any, above: Any) -> str:
         """Write the shortest bound b with below < b ≤ above."""
         if self.kind == "dates":
-            ticks = (int(above) // unit * unit for unit in UNITS)
-            return moment(next(tick for tick in ticks if tick > below))
-        return digits(_shortest(below, above, below / 2 + above / 2, above))
+            return moment(_shortest_tick(below, above))
+        return digits(self._bound(below, above))
+
+    def _bound(self, below: float, above: float) -> float:
+        """Return the number of fewest digits that is > below and ≤ above."""
+        return _shortest(below, above, below / 2 + above / 2, above)
+
+
+def _shortest_tick(below: int, above: int) -> int:
+    """Return the roundest date, in microseconds, that is > below and ≤ above."""
+    ticks = (int(above) // unit * unit for unit in UNITS)
+    return next(tick for tick in ticks if tick > below)
+
+
+def _range_text(lower: str, upper: str, below: str) -> str:
+    """Write a range without the name of its column: "6 to 8", "≥ 8", "< 6"."""
+    if not upper:
+        return f"≥ {lower}"
+    if not lower:
+        return f"{below.replace('<=', '≤')} {upper}"
+    return f"{lower} to {upper}"
 
 
 def _shortest(below: float, above: float, *values: float) -> float:
@@ -256,7 +327,9 @@ def axes_of(
     have the names that `Check.frame` gives them, beside x and `y_columns`.
     """
     names = unique_names([column.name for column in columns], ())
-    axes = [axis_of(column, x[:, i], names[i]) for i, column in enumerate(columns)]
+    axes = [
+        axis_of(column, x[:, i], names[i], source=i) for i, column in enumerate(columns)
+    ]
     taken = set(names)
     for prefix, members in _categories(columns, x):
         (name,) = unique_names([prefix], taken)
@@ -266,8 +339,10 @@ def axes_of(
         axes[min(members)] = _dummy_axis(name, prefix, members, columns, names, x)
     taken.update(unique_names([column.name for column in y_columns], names))
     others = prefixed_names([column.name for column, _ in predictions], taken)
-    for name, (column, values) in zip(others, predictions, strict=True):
-        axes.append(axis_of(Column(name, column.levels), values, name, predicted=True))
+    for number, (column, values) in enumerate(predictions):
+        name = others[number]
+        named = Column(name, column.levels)
+        axes.append(axis_of(named, values, name, predicted=True, source=number))
     return tuple(axis for axis in axes if axis is not None)
 
 
@@ -309,6 +384,7 @@ def _dummy_axis(
         levels=levels,
         label=prefix,
         queries=tuple(on),
+        source=tuple(members),
     )
 
 
@@ -318,11 +394,16 @@ def _dummy_query(column: Column, name: str, *, value: bool) -> str:
 
 
 def axis_of(
-    column: Column, values: FloatArray, name: str, predicted: bool = False
+    column: Column,
+    values: FloatArray,
+    name: str,
+    predicted: bool = False,
+    source: int = 0,
 ) -> Axis | None:
     """Return the axis of a column that `Check.frame` calls `name`; None if it is constant.
 
-    `values` (n,) are numbers, categories by their position, or days since 1970.
+    `values` (n,) are numbers, categories by their position, or days since 1970. `source` is
+    the position of the column among those of x, or among the predictions.
     """
     low = values.min()
     high = values.max()
@@ -356,6 +437,7 @@ def axis_of(
         label=column.name,
         queries=queries,
         utc=column.utc,
+        source=(source,),
     )
 
 

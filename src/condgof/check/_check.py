@@ -6,54 +6,54 @@ import importlib
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from condgof._typing import IntArray, TableLike
-from condgof.check._findings import Reader, led
+from condgof._typing import TableLike
+from condgof.check._atoms import atoms_of
+from condgof.check._explain import Explained, explain
+from condgof.check._findings import Reader
 from condgof.check._look import select_rows
-from condgof.check._record import Check, Effect, Finding, Power, Slice
+from condgof.check._named import level_notes, named_slices
+from condgof.check._named_rows import read_sets
+from condgof.check._record import Check, EffectSize, Finding, Power, Slice
 from condgof.check._repair import Base, gained
-from condgof.check._scan import (
-    LEAST,
-    LEAST_ROWS,
-    WHOLE_SAMPLES,
-    Scan,
-    Space,
-    named_slices,
-    read_sets,
-)
 from condgof.check._size import (
     Bench,
-    check_allowed,
     power_of,
     thinned,
     tolerance_of,
     units_of,
 )
+from condgof.check._staged_gains import StagedGains
 from condgof.check._text import message
-from condgof.check.kinds import CheckedRows, Signals
+from condgof.check._tolerance import NATS, SIZE, Allowed, read_allowed, tolerance_of_loss
+from condgof.check.effects import (
+    FEWEST_ROWS,
+    SIGNS_OF_ROWS,
+    SIGNS_OF_UNITS,
+    WHOLE_SAMPLES,
+    Analysis,
+    Replicates,
+    Tilt,
+    analyse,
+)
+from condgof.check.kinds import CheckedRows, Signals, tilt_of_signals
 from condgof.engine import single_threaded_blas, stages
+from condgof.laws import Law, family_name
 from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.null import Dependence, check_resolution
 from condgof.result import GofResult, check_alpha
 from condgof.sample import CONTENT_SEED, RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY, Units
+from condgof.stein import DEFAULT_MEMORY, RowsInMemory, Units
 
-#: At most this many slices are named: the report is to be read, and each further slice is
-#: less certain than those before it.
-MOST_SLICES = 6
-#: Most conditions that name a slice, such as "30 ≤ age ≤ 47" and "married = 1". The rows
-#: outside of other slices are named by the conditions of these, and left out if there are
-#: more.
-MOST_CONDITIONS = 2
 #: Packages whose versions a report states.
 VERSIONS_OF = ("condgof", "numpy", "scipy")
 #: The stages of a check in their order, as the line of progress names them: reading the
-#: data, searching for slices, the test, the effect size, the minimum detectable effect, and
-#: the numbers of all rows and of groups.
-STAGES = ("reading", "slices", "verdict", "size", "power", "numbers")
+#: data, the test, the effect size, the minimum detectable effect, and
+#: the numbers of all rows and of groups, and the effects that a misfit consists of.
+STAGES = ("reading", "verdict", "size", "power", "numbers", "effects")
 
 
 def check(
@@ -67,7 +67,7 @@ def check(
     slices: Sequence[Any] = (),
     groups: TableLike | None = None,
     dependence: object = None,
-    tolerance: float | None = None,
+    tolerance: str | float | None = None,
     alpha: float = 0.05,
     standardize: str = "auto",
     scale_x: str = "ranks",
@@ -80,8 +80,8 @@ def check(
 ) -> Check:
     """Check a conditional density model: does it fit, and if not how, where and how much?
 
-    - The *verdict* is that of `adaptive`, with one more family of statistics: the largest
-      of all slices.
+    - The *verdict* is that of `adaptive`, with one more family of statistics: what steps in
+      single columns gain, taken off one after the other.
     - *How*, of all rows: the median, the middle half, how often the model's intervals hold
       y, how much lies far out; of classes, confidence against accuracy; with intervals that
       hold together 95% of the time, and that hold what the model predicts unless the
@@ -112,18 +112,23 @@ def check(
         Censoring, as in `adaptive`. Slices are then told by events observed against events
         expected, Σ Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect is the relative
         error of the hazard.
-    by : str or array_like of shape (n,), optional
-        A column of x, or one label a row: each group is tested and described as a slice
-        that was named beforehand, with Holm's correction. Rows that depend on each other
-        are ``groups=``.
+    by : str, list of str, array_like of shape (n,) or frame, optional
+        A column of x or of predictions, several of them, or one label a row: each group is
+        tested and described as a slice that was named beforehand. Of several columns,
+        ``by=["region", "sex"]``, groups are the combinations that occur; at most 2,000. A
+        column or frame of pandas is put in the order of x by its index. Groups and `slices`
+        have the level `alpha` together (Holm's correction), beside that of the verdict, and
+        the exact test of their kind of y; an interval excludes what is predicted exactly
+        where there is evidence. Rows that depend on each other are ``groups=``.
     slices : sequence
         Slices that you name beforehand, tested like groups: each a query of the columns of
         x and of predictions in ``frame()``, such as ``"30 <= age <= 47"``, or a mask of n
         rows.
-    tolerance : float, optional
-        The largest misfit that you allow, in the unit of ``effect``. ``report.tolerance``
-        then says "worse than you allow", "good enough" (each wrongly with probability at
-        most alpha) or "undecided".
+    tolerance : str, optional
+        The largest misfit that you allow: ``"0.05 nats"`` of ``avoidable_loss``, or ``"0.1
+        size"`` in the unit of ``effect``. ``report.tolerance`` then says "worse than you
+        allow", "good enough" (each wrongly with probability at most alpha) or "undecided".
+        A bare number is a size, as in version 0.2, with a warning.
     alpha : float
         The level of the verdict, of the slices and of the tolerance; at least 1/(n_boot +
         1), the smallest p-value.
@@ -142,13 +147,16 @@ def check(
     >>> x = rng.uniform(0, 4, 800)
     >>> y = x + np.where(x > 3, 2.0, 1.0) * rng.standard_normal(800)   # too noisy above 3
     >>> report = cg.check((x, np.ones(800)), x, y, rng=1)
+    >>> [effect.name for effect in report.effects]
+    ['spread by x']
     >>> first = report.slices[0]
-    >>> z = report.frame().query(first.query)["z"]
-    >>> first.kind, first.direction, bool(abs(z.std() - first.findings[0].estimate) < 1e-12)
+    >>> low, high = report.frame().query(first.query)["z"].quantile([0.25, 0.75])
+    >>> width = (high - low) / 1.349   # of the middle half; 1 if the model is right
+    >>> first.kind, first.direction, bool(abs(width - first.findings[0].estimate) < 0.001)
     ('spread', 'too narrow', True)
     """
     alpha = check_alpha(alpha)
-    allowed = None if tolerance is None else check_allowed(tolerance)
+    allowed = None if tolerance is None else read_allowed(tolerance)
     options = Options(
         solver=solver,
         n_boot=n_boot,
@@ -181,15 +189,10 @@ def check(
         # The number of the unit, of rows that depend on each other, that each row is in.
         parcels = units_of(depend, checked.n)
         signals = checked.all_signals(law, checked_sample, seed)
-        begin("slices")
-        space = Space.of(checked.axes, signals, checked_sample.sample.content_keys)
-        scan = None
-        if space is not None:
-            scan = Scan.of(space, signals, depend, options.n_boot, seed, options.engine)
         begin("verdict")
-        verdict = run_adaptive(
-            rows, options, seed, subgroups=None if scan is None else scan.statistic
-        )
+        keys = checked_sample.sample.content_keys
+        gains = StagedGains.from_signals(checked.axes, signals, keys, parcels)
+        verdict = run_adaptive(rows, options, seed, beside=gains)
         begin("size")
         bench = Bench.of(law, checked_sample, verdict.design, depend, CONTENT_SEED, rows.n)
         effect = bench.size.effect(verdict.result.pvalue <= alpha)
@@ -198,20 +201,36 @@ def check(
         begin("numbers")
         reader = Reader.of_all_rows(checked, parcels, consecutive=depend.codes is None)
         reader = replace(reader, reach=reader.reach * inflation_of(signals, depend))
+        atoms = atoms_of(checked, law)
         prenamed: tuple[Slice, ...] = ()
         if sets:
-            prenamed = named_slices(sets, reader, signals, alpha)
+            prenamed = named_slices(sets, reader, signals, law, alpha)
+        begin("effects")
+        analysis = None
+        rejected = verdict.result.pvalue <= alpha
+        if rejected or (allowed is not None and allowed.unit == NATS):
+            analysis = analyse(
+                checked.axes,
+                tilt_of_rows(checked, law, checked_sample, signals, seed),
+                units=parcels,
+                replicates=replicates_of(signals, depend),
+                keys=keys,
+                alpha=alpha,
+                seed=seed,
+                name_effects=rejected,
+            )
         return assemble_report(
             result=verdict.result,
             alpha=alpha,
             reader=reader,
-            overall=reader.findings(),
-            scan=scan,
+            overall=(*reader.findings(), *atoms.findings),
+            analysis=analysis,
             bench=bench,
             effect=effect,
             power=power,
             groups=prenamed,
             allowed=allowed,
+            data_notes=atoms.notes,
             base=Base(model, law, checked_sample, parcels),
         )
 
@@ -225,18 +244,38 @@ def inflation_of(signals: Signals, dependence: Dependence) -> float:
     return signals.replicated.inflation(signals.variance)
 
 
+def tilt_of_rows(
+    checked: CheckedRows, law: Law, rows: RowsInMemory, signals: Signals, seed: Seed
+) -> Tilt:
+    """Return the rows as effects take them: by signals, where rows share an error."""
+    if signals.replicated is not None:
+        return tilt_of_signals(signals)
+    return checked.tilt(law, rows, seed)
+
+
+def replicates_of(signals: Signals, dependence: Dependence) -> Replicates | None:
+    """Return the whole samples to put in the place of y, where rows share an error."""
+    replicated = signals.replicated
+    if replicated is None or not dependence.independent:
+        return None
+    return Replicates(
+        replicated.count, lambda number: np.asarray(replicated.signals(number).values)
+    )
+
+
 def assemble_report(
     *,
     result: GofResult,
     alpha: float,
     reader: Reader,
     overall: tuple[Finding, ...],
-    scan: Scan | None,
+    analysis: Analysis | None,
     bench: Bench,
-    effect: Effect,
+    effect: EffectSize,
     power: Power,
     groups: tuple[Slice, ...] = (),
-    allowed: float | None = None,
+    allowed: Allowed | None = None,
+    data_notes: tuple[str, ...] = (),
     base: Base | None = None,
 ) -> Check:
     """Put a report together: slices are named only if the verdict rejects.
@@ -246,27 +285,38 @@ def assemble_report(
     for outliers (probability 0.001).
 
     `overall` are the findings of all rows, `groups` the slices named beforehand, `allowed`
-    the misfit that the user tolerates, and `base` what `Check.repair` needs.
+    the misfit that the user tolerates, `data_notes` what is said of y itself, and `base`
+    what `Check.repair` needs.
     """
-    found = FoundSlices((), None)
     rejected = result.pvalue <= alpha
-    if rejected and scan is not None:
-        found = _describe_found(scan, reader, alpha)
+    explained = Explained()
+    if analysis is not None:
+        family = "" if base is None else family_name(base.law)
+        explained = explain(analysis, reader, family)
     if not rejected:
         overall = tuple(finding.with_expected() for finding in overall)
     notes = (
         *result.details.get("notes", ()),
         *bench.notes,
-        *_notes(reader.checked, scan, base),
+        *_notes(reader.checked, analysis, base),
+        *level_notes(groups, alpha),
+        *data_notes,
     )
     tolerance = None
-    if allowed is not None:
-        tolerance = tolerance_of(bench, effect, allowed, alpha)
+    if allowed is not None and allowed.unit == SIZE:
+        tolerance = tolerance_of(bench, effect, allowed.value, alpha)
+    elif allowed is not None and explained.avoidable_loss is not None:
+        tolerance = tolerance_of_loss(explained.avoidable_loss, allowed.value, alpha)
+    # Without effects there is a loss only if it was asked for.
+    asked = allowed is not None and allowed.unit == NATS
+    loss = explained.avoidable_loss if explained.effects or asked else None
     report = Check(
         result=result,
         words="",
         overall=overall,
-        slices=found.slices,
+        effects=explained.effects,
+        avoidable_loss=loss,
+        slices=explained.slices,
         groups=groups,
         effect=effect,
         power=power,
@@ -274,14 +324,15 @@ def assemble_report(
         alpha=alpha,
         checked=reader.checked,
         details={
-            "searched": {"slices": 0} if scan is None else scan.details,
+            "searched": {} if analysis is None else analysis.details,
             "versions": _versions(),
             "notes": notes,
         },
         base=base,
+        analysis=analysis,
     )
     # The message is written last, from all numbers of the report.
-    return replace(report, words=message(report, found.everywhere))
+    return replace(report, words=message(report))
 
 
 def _versions() -> dict[str, str]:
@@ -289,82 +340,28 @@ def _versions() -> dict[str, str]:
     return {**versions, "python": platform.python_version()}
 
 
-class FoundSlices(NamedTuple):
-    """What the search found."""
-
-    slices: tuple[Slice, ...]
-    #: The leading finding of all rows, where the search found all rows wrong alike.
-    everywhere: Finding | None
-
-
-def _describe_found(scan: Scan, reader: Reader, alpha: float) -> FoundSlices:
-    """Describe the slices that the search found by the findings of their rows.
-
-    The search may find all rows, too ("everywhere"). Found first, these give the finding
-    `FoundSlices.everywhere`. Found after slices A and B, they are the rows outside of A and
-    B, which are one more slice: "not (A) and not (B)".
-    """
-    checked = reader.checked
-    threshold = scan.threshold(alpha)
-    slices: list[Slice] = []
-    everywhere: Finding | None = None
-    for best, pvalue in scan.slices(alpha, MOST_SLICES):
-        excluded = tuple(slices) if best.everywhere else ()
-        conditions = sum(len(one.conditions) for one in excluded)
-        inside = scan.space.inside(best.where)
-        for one in excluded:
-            inside &= ~np.isin(checked.rows, one.rows)
-        if inside.sum() < LEAST or conditions > MOST_CONDITIONS:
-            continue
-        positions: IntArray = np.flatnonzero(inside)
-        # Intervals reach as far as the search asks for, so that they hold for slices that
-        # were searched for; and never less far than those of all rows.
-        wide = replace(reader, reach=max(threshold + best.penalty, reader.reach))
-        signal = scan.signals.about[best.signal]
-        findings = led(wide.findings(positions), signal, best.z)
-        if not findings[0].telling:
-            # The sum of the signal stands out, and yet no interval excludes what the model
-            # predicts.
-            continue
-        if best.everywhere and not excluded:
-            everywhere = everywhere or findings[0]
-        else:
-            row_numbers = checked.rows[positions]
-            slices.append(scan.told(best, pvalue, row_numbers, findings, excluded))
-    return FoundSlices(tuple(slices), everywhere)
-
-
-def _notes(checked: CheckedRows, scan: Scan | None, base: Base | None) -> Iterator[str]:
+def _notes(
+    checked: CheckedRows, analysis: Analysis | None, base: Base | None
+) -> Iterator[str]:
     """Say which rows were compared, and what the numbers leave out."""
     if not checked.all_rows:
         some = f"{checked.n:,} of the {checked.whole:,} rows"
         yield f"everything but the verdict is of {some}, drawn at random"
-    if scan is None:
-        if checked.n < LEAST_ROWS:
-            yield (
-                f"{checked.n} rows are too few to search for slices (that takes"
-                f" {LEAST_ROWS})"
-            )
-        else:
-            yield "no column of x can be cut into slices"
-    else:
-        count = len(scan.space.searched)
-        if count < checked.n:
-            yield (
-                f"slices were searched in {count:,} of the rows, drawn at random, and their"
-                " p-values come from these; their numbers are of all their rows"
-            )
+    if checked.n < FEWEST_ROWS:
+        few = f"{checked.n} rows are too few to search for effects"
+        yield f"{few} (that takes {FEWEST_ROWS})"
+    if analysis is not None:
         yield from checked.search_notes()
-        if scan.null == WHOLE_SAMPLES:
+        if analysis.null == WHOLE_SAMPLES:
             yield (
                 "the interval of the effect size and the minimum detectable effect take"
                 " rows as independent, which they are not here"
             )
-        if "signs" in scan.null:
-            yield f"p-values of slices are corrected for the search by random {scan.null}"
+        if analysis.null in (SIGNS_OF_ROWS, SIGNS_OF_UNITS):
+            yield f"p-values of effects come from {analysis.null}"
         if base is not None and not base.law.of_x:
             yield (
-                "slices by what the model predicts were not searched: draws, and fits to"
+                "effects of what the model predicts were not searched: draws, and fits to"
                 " other rows of the same sample, are no function of x alone"
             )
     if base is not None:

@@ -28,7 +28,6 @@ from condgof.check._findings import REACH, Reader
 from condgof.check._look import compare_rows
 from condgof.check._quantities import LARGEST, QUANTITIES
 from condgof.check._record import Check, Finding, Power
-from condgof.check._scan import Scan, Space, best_of, compared, variances_of
 from condgof.check._shrinkage import (
     PAIRS,
     Moved,
@@ -37,6 +36,15 @@ from condgof.check._shrinkage import (
     shrinkage_of,
 )
 from condgof.check._size import POWER, UNKNOWN, Bench
+from condgof.check._staged_gains import StagedGains
+from condgof.check.effects import (
+    FEWEST_ROWS,
+    Analysis,
+    KnownNull,
+    State,
+    analyse_state,
+    make_state,
+)
 from condgof.check.kinds import CheckedRows, Signals
 from condgof.errors import (
     InputError,
@@ -59,9 +67,9 @@ from condgof.laws import (
     read_signature,
 )
 from condgof.methods import (
+    STAGED_GAINS,
     Design,
     Options,
-    SubgroupStatistic,
     adaptive,
     combine_statistics,
     fscd,
@@ -75,6 +83,7 @@ from condgof.null import (
     SINGLE_ROUNDING,
     Dependence,
     NullDraws,
+    OwnDraws,
     check_n_boot,
     check_resolution,
     pvalue,
@@ -188,7 +197,7 @@ def composite(
         b = 1, …, n_boot,   p-value = (1 + #{T*_b ≥ T}) / (n_boot + 1).
 
     By default the answer is a `Check`. T is the combination of `adaptive` (which does not
-    look at predictions here) and of the search for slices, each with a null from refits,
+    look at predictions here) and of the gains of steps in columns, with a null from refits,
     and the same function of the data in all replicates. Refits give the intervals of the
     numbers of all rows; those of a slice are those of `check`, rather too wide here,
     because a fit takes a part of the noise away.
@@ -871,18 +880,15 @@ class AdaptiveStatistics(RefitStatistic):
         return np.append(statistics, excess(top_surprises(z), z.size))
 
     def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
-        return self._combine(observed, draws, subgroups=None)
+        return self._combine(observed, draws, gains=None)
 
     def _combine(
-        self,
-        observed: FloatArray,
-        draws: FloatArray,
-        subgroups: SubgroupStatistic | None,
+        self, observed: FloatArray, draws: FloatArray, gains: OwnDraws | None
     ) -> GofResult:
         """Combine as `adaptive` does, with refits for draws, and perhaps one more family.
 
-        The family `level`, whether y is right on the whole, is left out: refits set its
-        mean and spread.
+        `gains` are the statistics of that family. The family `level`, whether y is right on
+        the whole, is left out: refits set its mean and spread.
         """
         count = len(self.sizes)
         has_outliers = len(observed) > count
@@ -893,6 +899,8 @@ class AdaptiveStatistics(RefitStatistic):
             sizes=np.append(self.sizes, 0.0)[: len(observed)],
             additional={OUTLIERS: count} if has_outliers else {},
         )
+        if gains is not None:
+            refits = refits.beside(STAGED_GAINS, gains.observed, gains.draws)
         return combine_statistics(
             self.first,
             self.design,
@@ -901,7 +909,6 @@ class AdaptiveStatistics(RefitStatistic):
             solver="exact",
             dependence=Dependence(),
             seed=self.seed,
-            subgroups=subgroups,
             left_out=("level",),
         )
 
@@ -917,8 +924,10 @@ class CheckValues(NamedTuple):
 
     #: The statistics of `adaptive`, (K,).
     statistics: FloatArray
-    #: The largest slice, (1,), or (0,) where no slices are searched for.
-    largest_slice: FloatArray
+    #: The staged gains of steps in single columns, or (0,) for few rows.
+    gains: FloatArray
+    #: What the best effect is worth, (1,), or (0,) where no effects are searched for.
+    largest_effect: FloatArray
     #: The distance of each number of all rows from what its model predicts, (F,).
     distances: FloatArray
     #: Σ (m* − m)(y* − m)/v, (1,); its mean over refits is the effective number of
@@ -929,15 +938,22 @@ class CheckValues(NamedTuple):
         return np.concatenate(self)
 
     @classmethod
-    def unpack(cls, values: FloatArray, *, slices: int, findings: int) -> CheckValues:
-        """Divide values (K, …) that were packed, with so many slices and findings."""
-        rest = 1 + findings + slices
-        return cls(
-            statistics=values[: len(values) - rest],
-            largest_slice=values[len(values) - rest : len(values) - 1 - findings],
-            distances=values[len(values) - 1 - findings : -1],
-            followed=values[-1:],
-        )
+    def unpack(
+        cls, values: FloatArray, *, gains: int, effects: int, findings: int
+    ) -> CheckValues:
+        """Divide values (K, …) that were packed, with so many numbers of each kind."""
+        statistics = len(values) - gains - effects - findings - 1
+        sizes = (statistics, gains, effects, findings)
+        return cls(*np.split(values, np.cumsum(sizes)))
+
+
+def _state_of_effects(
+    checked: CheckedRows, law: Law, rows: RowsInMemory, seed: Seed
+) -> State | None:
+    """Return rows in the cells of all effects; None where there are too few rows."""
+    if checked.n < FEWEST_ROWS:
+        return None
+    return make_state(checked.axes, checked.tilt(law, rows, seed), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -948,8 +964,10 @@ class CheckStatistics(AdaptiveStatistics):
     checked: CheckedRows
     law: Law
     signals: Signals
-    #: The slices that are searched; None where there are too few rows.
-    space: Space | None
+    #: What makes staged gains; None where there are too few rows.
+    staged: StagedGains | None
+    #: The rows in the cells of all effects; None where there are too few rows.
+    state: State | None
     #: What is reported of all rows.
     overall: tuple[Finding, ...]
     name = "check"
@@ -973,7 +991,10 @@ class CheckStatistics(AdaptiveStatistics):
             law=first.law,
             # Replicates are the null of the search: nothing is resampled by it.
             signals=replace(signals, redraw=None),
-            space=Space.of(checked.axes, signals, rows.sample.content_keys),
+            staged=StagedGains.from_signals(
+                checked.axes, signals, rows.sample.content_keys, units=None
+            ),
+            state=_state_of_effects(checked, first.law, rows, first.seed),
             overall=Reader(checked, REACH).findings(),
         )
 
@@ -981,14 +1002,24 @@ class CheckStatistics(AdaptiveStatistics):
         law, rows = self.compare(model, y)
         # x and its columns are those of the first sample, in the user's units.
         checked = self.checked.again(law, rows)
-        scan = self._scan(checked.signals(law, rows, self.seed), np.empty(0))
+        signals = checked.signals(law, rows, self.seed)
         packed = CheckValues(
             statistics=self.statistics(rows),
-            largest_slice=np.array([] if scan is None else [scan.best.value]),
+            gains=np.empty(0) if self.staged is None else self.staged.of_rows(signals),
+            largest_effect=self._largest_effect(checked, law, rows),
             distances=self._distances(checked),
             followed=np.array([followed_noise(self.law, law, rows)]),
         )
         return packed.pack()
+
+    def _largest_effect(
+        self, checked: CheckedRows, law: Law, rows: RowsInMemory
+    ) -> FloatArray:
+        """Return what the best of all effects is worth, (1,), or (0,) of few rows."""
+        if self.state is None:
+            return np.array([])
+        state = replace(self.state, tilt=checked.tilt(law, rows, self.seed))
+        return np.array([state.largest_worth])
 
     def _distances(self, checked: CheckedRows) -> FloatArray:
         """Return how far each number of all rows is from what the model predicts, (F,).
@@ -1000,27 +1031,34 @@ class CheckStatistics(AdaptiveStatistics):
         return np.array([distances.get(f.about, 0.0) for f in self.overall])
 
     def _unpack(self, values: FloatArray) -> CheckValues:
-        slices = 0 if self.space is None else 1
-        return CheckValues.unpack(values, slices=slices, findings=len(self.overall))
-
-    def _scan(
-        self, signals: Signals, draws: FloatArray, seconds: float = 0.0
-    ) -> Scan | None:
-        """Return the search, with the largest slice of each refit for its null."""
-        if self.space is None:
-            return None
-        some = signals.take(self.space.searched)
-        variances = variances_of(self.space, some)
-        values = compared(self.space, some.values, variances, some.skewness)
-        best = best_of(self.space, values)
-        return Scan(self.space, some, variances, draws.ravel(), NULL, best, seconds)
+        return CheckValues.unpack(
+            values,
+            gains=0 if self.staged is None else len(STAGED_GAINS),
+            effects=0 if self.state is None else 1,
+            findings=len(self.overall),
+        )
 
     def result(self, observed: FloatArray, draws: FloatArray) -> GofResult:
         refits = self._unpack(draws)
-        scan = self._scan(self.signals, refits.largest_slice)
-        subgroups = None if scan is None else scan.statistic
-        statistics = self._unpack(observed).statistics
-        return self._combine(statistics, refits.statistics, subgroups)
+        own = self._unpack(observed)
+        gains = None
+        if self.staged is not None:
+            gains = OwnDraws(observed=own.gains, draws=refits.gains)
+        return self._combine(own.statistics, refits.statistics, gains)
+
+    def _analysis(
+        self, result: GofResult, largest: FloatArray, alpha: float
+    ) -> Analysis | None:
+        """Take the misfit apart; `largest` (1, m) are the worths of refits."""
+        if self.state is None or result.pvalue > alpha:
+            return None
+        return analyse_state(
+            self.checked.axes,
+            self.state,
+            KnownNull(largest.ravel()),
+            keys=self.first.sample.content_keys,
+            alpha=alpha,
+        )
 
     def answer(self, result: GofResult, draws: FloatArray, alpha: float) -> Check:
         """Return the report of a check."""
@@ -1032,7 +1070,7 @@ class CheckStatistics(AdaptiveStatistics):
             alpha=alpha,
             reader=Reader(self.checked, REACH),
             overall=with_refit_intervals(self.overall, refits.distances),
-            scan=self._scan(self.signals, refits.largest_slice, details["seconds"]),
+            analysis=self._analysis(result, refits.largest_effect, alpha),
             bench=bench,
             effect=bench.size.effect(result.pvalue <= alpha),
             power=Power(None, None, POWER, alpha, NO_POWER),

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, gammaincinv, ndtr, ndtri, stdtrit
+from scipy.special import bdtr, gammainc, gammaincinv, ndtr, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import MEDIAN, MIDDLE_HALF, QUANTITIES, Signal
@@ -253,7 +253,7 @@ class Reader:
             expected=float(np.mean(expected)),
             label=about.label,
             quantity=about.kind,
-            numbers={"several": several},
+            numbers={"several": several, "n": len(rows)},
         )
 
     def ratio(self, rows: IntArray, happened: AnyArray, expected: FloatArray) -> Estimate:
@@ -483,7 +483,7 @@ def interval_shares(
             expected=outer.outside,
             label=outer.label,
             quantity="tails",
-            numbers={"several": several},
+            numbers={"several": several, "n": len(z)},
         )
 
 
@@ -526,6 +526,8 @@ def outliers(reader: Reader, residual: Residual) -> Iterator[Finding]:
         return
     worst = far[np.argsort(-np.abs(z[far]), kind="stable")[:MOST_LISTED_OUTLIERS]]
     count = float(len(far))
+    labels = reader.checked.table.origin.labels
+    row_numbers = [int(row) for row in reader.checked.rows[worst]]
     yield Finding(
         kind="wild",
         column=residual.column,
@@ -535,9 +537,60 @@ def outliers(reader: Reader, residual: Residual) -> Iterator[Finding]:
         quantity="outliers",
         numbers={
             "several": residual.several,
-            "rows": [int(row) for row in reader.checked.rows[worst]],
+            "rows": row_numbers,
+            "labels": [] if labels is None else [str(labels[row]) for row in row_numbers],
+            "names": row_names(reader.checked, worst),
             "z": [float(z[i]) for i in worst],
             "n": len(z),
+            "expected": OUTLIER_PROBABILITY,
+        },
+    )
+
+
+def row_names(checked: CheckedRows, positions: IntArray) -> list[str]:
+    """Return what the user calls some rows: labels of an index, or their numbers."""
+    rows = checked.rows[positions]
+    labels = checked.table.origin.labels
+    names = rows if labels is None else [labels[int(row)] for row in rows]
+    is_number = [isinstance(name, (int, np.integer)) for name in names]
+    return [
+        f"{int(name):,}" if whole else str(name)
+        for name, whole in zip(names, is_number, strict=True)
+    ]
+
+
+def improbable_classes(
+    reader: Reader, p: FloatArray, codes: IntArray, limit: float, column: str
+) -> Iterator[Finding]:
+    """Yield how many rows have a class of a probability below a limit.
+
+    `p` are all probabilities (n, K), and `codes` (n,) the classes that came. Nothing is
+    yielded where as many come with a probability of 0.001 at least, by the Poisson law.
+    """
+    n = len(p)
+    own = p[np.arange(n), codes]
+    far = np.flatnonzero(own < limit)
+    expected = float(np.where(p < limit, p, 0.0).sum())
+    is_usual = len(far) == 0 or float(gammainc(len(far), expected)) >= OUTLIER_PROBABILITY
+    if is_usual:
+        return
+    worst = far[np.argsort(own[far], kind="stable")[:MOST_LISTED_OUTLIERS]]
+    count = float(len(far))
+    yield Finding(
+        kind="wild",
+        column=column,
+        estimate=count,
+        interval=(count, count),
+        expected=expected,
+        quantity="improbable classes",
+        numbers={
+            "rows": [int(row) for row in reader.checked.rows[worst]],
+            "names": row_names(reader.checked, worst),
+            "probability": [float(own[i]) for i in worst],
+            "impossible": int(np.count_nonzero(own == 0.0)),
+            "limit": limit,
+            "n": n,
+            "expected": expected,
         },
     )
 

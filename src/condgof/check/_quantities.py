@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 #: The unit of shifts, in words.
-SD = "model standard deviations"
+SD = "predicted SDs"
 #: The label of a shift of all rows, which is a median: no outlier moves it.
 MEDIAN = "median"
 #: The label of a spread of all rows, which is the width of the middle half.
@@ -32,7 +32,7 @@ class Signal(NamedTuple):
 class Quantity:
     """How a number of some rows is named, and what it means for the model."""
 
-    subject: str  #: What is wrong, as a sentence: "The centre is wrong".
+    subject: str  #: What is wrong, as a sentence: "The mean is wrong".
     #: How the model is wrong where the number is larger than it predicts, such as "too low"
     #: of a shift; {} stands for the label of the finding.
     if_larger: str
@@ -52,72 +52,80 @@ class Quantity:
 #: By `Finding.kind`; a file of `check.kinds` adds its own by `register_quantity`.
 QUANTITIES: dict[str, Quantity] = {
     "shift": Quantity(
-        subject="The centre is wrong",
+        subject="The mean is wrong",
         if_larger="too low",
         if_smaller="too high",
-        name="shift",
-        unit="standard deviations",
+        name="bias",
+        unit="predicted SDs",
     ),
     "spread": Quantity(
         subject="The spread is wrong",
         if_larger="too narrow",
         if_smaller="too wide",
         name="spread",
-        unit="times the model's",
+        unit="times the predicted spread",
         is_ratio=True,
     ),
     "coverage": Quantity(
         subject="The intervals are wrong",
         if_larger="too wide",
         if_smaller="too narrow",
-        name="inside the {} interval",
+        name="{} coverage",
         unit=ROW_SHARE,
         is_share=True,
         more_is_less=True,
     ),
     "tails": Quantity(
-        subject="The model's tails are wrong",
+        subject="The tails are wrong",
         if_larger="tails too light",
         if_smaller="tails too heavy",
-        name="beyond the {} interval",
+        name="outside {}",
         unit=ROW_SHARE,
         is_share=True,
     ),
     "skew": Quantity(
-        subject="The shape is wrong",
-        if_larger="more above than below",
-        if_smaller="more below than above",
+        subject="The skewness is wrong",
+        if_larger="upper tail too light",
+        if_smaller="lower tail too light",
         name="skew",
-        unit="share above less share below",
+        unit="share above the 95% less below the 5% quantile",
     ),
     "correlation": Quantity(
         subject="The dependence between columns of y is wrong",
-        if_larger="too little correlation",
-        if_smaller="too much correlation",
+        if_larger="correlation too low",
+        if_smaller="correlation too high",
         name="correlation",
     ),
     "confidence": Quantity(
         subject="The confidence is wrong",
-        if_larger="under-confident",
-        if_smaller="over-confident",
-        name="right",
+        if_larger="underconfident",
+        if_smaller="overconfident",
+        name="accuracy",
         unit=ROW_SHARE,
         is_share=True,
         more_is_less=True,
     ),
     "class": Quantity(
         subject="The class probabilities are wrong",
-        if_larger="class {} too rarely",
-        if_smaller="class {} too often",
+        if_larger="P({}) too low",
+        if_smaller="P({}) too high",
         name="share of {}",
-        unit="of the rows",
+        unit=ROW_SHARE,
         is_share=True,
     ),
     "zeros": Quantity(
-        subject="The number of zeros is wrong",
+        subject="The probability of 0 is wrong",
         if_larger="too few zeros",
         if_smaller="too many zeros",
         name="zeros",
+        unit=ROW_SHARE,
+        is_share=True,
+    ),
+    "atom": Quantity(
+        subject="Single values of y come too often",
+        if_larger="exactly {}",
+        if_smaller="less often exactly {}",
+        name="exactly {}",
         unit=ROW_SHARE,
         is_share=True,
     ),
@@ -125,7 +133,7 @@ QUANTITIES: dict[str, Quantity] = {
         subject="The quantiles are wrong",
         if_larger="{} quantile too high",
         if_smaller="{} quantile too low",
-        name="not above the {} quantile",
+        name="below the {} quantile",
         unit=ROW_SHARE,
         is_share=True,
         more_is_less=True,
@@ -135,7 +143,7 @@ QUANTITIES: dict[str, Quantity] = {
         if_larger="hazard too low{}",
         if_smaller="hazard too high{}",
         name="events, {}",
-        unit="times what the model expects",
+        unit="observed over expected events",
         is_ratio=True,
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
     from condgof.check._repair import Base, Repair
+    from condgof.check.effects import Analysis
     from condgof.check.kinds import CheckedRows
     from condgof.sample import RngLike
 
@@ -47,13 +49,16 @@ class Finding(Record):
     #: ``"tails"`` and ``"coverage"``, the shares of rows outside and inside the central
     #: interval `label`;
     #: ``"correlation"``, that of z of two columns;
-    #: ``"wild"``, how many of all rows lie further out than any should.
+    #: ``"wild"``, how many of all rows lie further out than any should;
+    #: ``"atom"``, how often y is exactly the value `label`.
     #:
     #: Of classes:
     #: ``"confidence"``, how often the most probable class was right;
-    #: ``"class"``, how often the class `label` came.
+    #: ``"class"``, how often the class `label` came;
+    #: ``"wild"``, how many rows have a class of a probability below 0.0001.
     #:
     #: Of counts:
+    #: ``"mean"``, of named groups, their total over that predicted;
     #: ``"shift"`` and ``"spread"``, mean and standard deviation of (y − mean)/sd;
     #: ``"zeros"``, how often y was 0;
     #: ``"tails"``, how often y was so large that it, or a larger count, had a probability
@@ -112,9 +117,10 @@ class Finding(Record):
     def with_expected(self) -> Finding:
         """Return it with an interval that holds what the model predicts.
 
-        A number of outliers has no interval, and is left as it is.
+        A number of outliers has no interval, and is left as it is, as is a value that comes
+        too often: of that a continuous model has none.
         """
-        if self.kind == "wild":
+        if self.kind in ("wild", "atom"):
             return self
         low, high = self.interval
         interval = (min(low, self.expected), max(high, self.expected))
@@ -150,6 +156,17 @@ class Condition(Record):
     words: str
     #: The same condition for `DataFrame.query` of that frame.
     query: str
+    #: What stands on an axis that has the name of the column: "30 to 47", "Rome".
+    short: str = ""
+    #: The smallest value along a column of numbers, −∞ for the first bin; NaN where the
+    #: column is of categories or dates.
+    low: float = math.nan
+    #: The value up to which it reaches, ∞ for the last bin.
+    high: float = math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return column, words and query as plain Python objects, ready for JSON."""
+        return {"column": self.column, "words": self.words, "query": self.query}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,8 +236,171 @@ class Slice(Shown, Record):
         return [{**where, **finding.record()} for finding in self.findings]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class EffectCell(Record):
+    """Rows of one cell of an effect, and how wrong the model is there."""
+
+    #: None for everywhere, one or two otherwise.
+    conditions: tuple[Condition, ...]
+    words: str  #: "6 ≤ hr < 8 and workingday = 0"; "everywhere" without conditions.
+    query: str  #: For ``report.frame().query(...)``; "" for all rows.
+    rows: IntArray  #: The numbers of its n rows in the data, counted from 0, (n,).
+    #: The number of the effect's kind on these rows, which one outlier does not turn: a
+    #: median, the middle half, a share. Its interval holds for all cells of the search.
+    finding: Finding
+    #: The same of rows as they are, where it differs: mean and standard deviation.
+    beside: tuple[Finding, ...]
+    #: What the correction of the model is here, in the unit of the effect's kind, given the
+    #: effects before it: SDs of a bias, a factor of a spread, log odds of an event, a
+    #: factor of a hazard.
+    correction: float
+
+    @property
+    def n(self) -> int:
+        """Number of its rows."""
+        return len(self.rows)
+
+    @property
+    def estimate(self) -> float:
+        """The number of the effect's kind on these rows."""
+        return self.finding.estimate
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its interval, which holds for all cells that were searched."""
+        return self.finding.interval
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a row of a table."""
+        low, high = self.interval
+        row = {
+            "where": self.words,
+            "query": self.query,
+            "n": self.n,
+            "estimate": self.estimate,
+            "low": low,
+            "high": high,
+            "expected": self.finding.expected,
+            "correction": self.correction,
+        }
+        return row | {one.quantity: one.estimate for one in self.beside}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the row numbers as plain Python objects, for JSON."""
+        return dict(plain(self.record() | {"words": self.finding.words}))
+
+
 @dataclass(frozen=True)
-class Effect(Record):
+class Advice(Record):
+    """A change of the model, and what it gained on rows that were held out."""
+
+    #: What to change: a key of `condgof.check._advice.ADVICE`.
+    change: str
+    columns: tuple[str, ...]  #: The columns that the change is about.
+    gain: float  #: In nats a row.
+    label: str = ""  #: The class, the statement, the value or the family it is about.
+    #: A factor, a number of SDs, or an angle in its unit, where the change is one.
+    amount: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The change in words: "let the mean depend on hr and workingday together"."""
+        from condgof.check._advice import advice_words
+
+        return advice_words(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effect(Shown, Record):
+    """One part of a misfit: a kind of error that depends on no, one or two columns.
+
+    Examples
+    --------
+    >>> import numpy as np, condgof as cg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 4, (800, 2))
+    >>> y = x[:, 0] + np.where(x[:, 1] > 3, 2.0, 1.0) * rng.standard_normal(800)
+    >>> report = cg.check((x[:, 0], np.ones(800)), x, y, rng=1)
+    >>> first = report.effects[0]
+    >>> first.kind, first.columns
+    ('spread', ('x2',))
+    """
+
+    #: ``"bias"``, ``"spread"``, ``"skew"``, ``"tails"``; of counts ``"bias"``,
+    #: ``"dispersion"``, ``"zeros"``; of classes ``"class"``, ``"confidence"``; of
+    #: statements ``"quantile"``, ``"coverage"``; of censored times ``"hazard"``; of several
+    #: columns ``"correlation"``; of angles ``"direction"``, ``"time"`` or ``"angle"``, and
+    #: ``"concentration"``; ``"atom"`` and ``"outliers"``.
+    kind: str
+    column: str  #: The column of y.
+    label: str  #: The class, the statement, the period or the value; else "".
+    #: The names of none, one or two columns of x or of what is predicted.
+    columns: tuple[str, ...]
+    #: Whether it is a straight trend along its column.
+    trend: bool
+    #: What its correction gains on rows that it was not learned on, in nats a row.
+    gain: float
+    share: float  #: Of the gains of all effects.
+    pvalue: float
+    pvalue_floor: float  #: The smallest p-value that the number of draws allows.
+    cells: tuple[EffectCell, ...]
+    advice: Advice | None = None
+
+    @property
+    def extremes(self) -> tuple[EffectCell, ...]:
+        """The cells with the smallest and the largest number, in this order."""
+        if len(self.cells) < 2:
+            return self.cells
+        ordered = sorted(self.cells, key=lambda cell: cell.estimate)
+        return ordered[0], ordered[-1]
+
+    @property
+    def name(self) -> str:
+        """Its kind and columns: "bias by hr × workingday"."""
+        from condgof.check._effect_words import effect_name
+
+        return effect_name(self)
+
+    @property
+    def words(self) -> str:
+        """The effect in a sentence: what is wrong, and where most."""
+        from condgof.check._effect_words import effect_sentence
+
+        return effect_sentence(self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row a cell."""
+        return [cell.record() for cell in self.cells]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but row numbers as plain Python objects, ready for JSON."""
+        return {**super().to_dict(), "name": self.name, "words": self.words}
+
+    def plot(self, ax: object = None) -> Any:
+        """Draw it along its own columns, with intervals. Needs ``condgof[plot]``."""
+        from condgof.report import plot_effect
+
+        return plot_effect(self, ax)
+
+    def __repr__(self) -> str:
+        p = pvalue_words(self.pvalue, self.pvalue_floor)
+        return f"Effect({self.name!r}, gain={self.gain:.3g}, share={self.share:.2f}, {p})"
+
+
+@dataclass(frozen=True)
+class AvoidableLoss(Record):
+    """What all effects together gain on rows that were held out."""
+
+    estimate: float  #: A row.
+    interval: tuple[float, float]  #: At level 0.95.
+    unit: str  #: "nats a row".
+    rows: int  #: The number of rows that were held out.
+    #: Rows to which the model gave the probability 0; the estimate is of the others.
+    impossible: int = 0
+
+
+@dataclass(frozen=True)
+class EffectSize(Record):
     """How much: the size of the misfit, which does not grow with n."""
 
     #: The size of a misfit that is the same at every x and has the discrepancy of the data.
@@ -236,8 +416,8 @@ class Effect(Record):
 class Power(Record):
     """The minimum detectable effect: what is detected with probability `power`."""
 
-    #: The size of the smallest misfit that is detected, in the unit of `Effect`; None where
-    #: there is none.
+    #: The size of the smallest misfit that is detected, in the unit of `EffectSize`; None
+    #: where there is none.
     size: float | None
     #: How many times the predicted standard deviation that of the data would have to be;
     #: None where there is no such number.
@@ -253,7 +433,7 @@ class Power(Record):
 class Tolerance(Record):
     """Whether the misfit is larger than a user allows."""
 
-    #: The largest size that is allowed, in the unit of `Effect`.
+    #: The largest misfit that is allowed.
     allowed: float
     #: "worse than you allow", "good enough" or "undecided".
     verdict: str
@@ -262,6 +442,13 @@ class Tolerance(Record):
     #: The upper one, at the same level.
     high: float
     words: str
+    #: Of these numbers: that of `EffectSize`, or of `AvoidableLoss`.
+    unit: str = ""
+
+    @property
+    def option(self) -> str:
+        """What was allowed, as ``tolerance=`` takes it: "0.05 nats" or "0.1 size"."""
+        return f"{self.allowed:g} {'nats' if self.unit.startswith('nats') else 'size'}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,11 +470,16 @@ class Check(Shown, Record):
     words: str
     #: The findings of all rows.
     overall: tuple[Finding, ...]
-    #: Where, most certain first; none unless the model is rejected.
+    #: What the misfit consists of, in the order in which it was found: each gains most of
+    #: what those before it leave. None unless the model is rejected.
+    effects: tuple[Effect, ...]
+    #: What all effects gain; None where there are none.
+    avoidable_loss: AvoidableLoss | None
+    #: Where: the extreme cells of effects; none unless the model is rejected.
     slices: tuple[Slice, ...]
     #: All groups, with ``by=``, and slices that the user named; most certain first.
     groups: tuple[Slice, ...]
-    effect: Effect
+    effect: EffectSize
     power: Power
     tolerance: Tolerance | None
     #: The level of the verdict, of the slices and of the tolerance.
@@ -298,9 +490,11 @@ class Check(Shown, Record):
     details: Mapping[str, Any] = field(default_factory=dict)
     #: The model and its laws, for `repair`; they are not stored with the report.
     base: Base | None = None
+    #: How the effects were found, for `repair`; not stored with the report either.
+    analysis: Analysis | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "base": None}
+        return {**super().__getstate__(), "base": None, "analysis": None}
 
     @property
     def pvalue(self) -> float:
@@ -387,17 +581,38 @@ class Check(Shown, Record):
 
         return frame_of(self.checked)
 
+    @property
+    def outliers(self) -> Any:
+        """The outlying rows as a frame like `frame`, the furthest out first.
+
+        A row is an outlier if one as far out, among all rows, has a probability below
+        0.001; of classes, if the class that came had one below 0.0001. The last column is
+        that probability: ``tail_probability``, of anything as far out in this row, or
+        ``probability_of_y``. The frame is empty where there are no outliers, and where the
+        model does not say how far out a row is (scores, quantiles, draws).
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> x, noise = np.random.default_rng(0).standard_normal((2, 60))
+        >>> noise[7] = 9.25
+        >>> cg.check((x, np.ones(60)), x, x + noise, rng=0).outliers["z"].round(2).to_dict()
+        {7: 9.25}
+        """
+        from condgof.check._outliers import outlier_frame
+
+        return outlier_frame(self.checked)
+
     def repair(self, *, rng: RngLike = 0) -> Repair:
         """Learn a correction on these rows, and return the model with it.
 
-        Of a continuous y it is a monotone map of z = Φ⁻¹(F(y|x)): shift, spread, skew and
-        tails that may depend on the predictions and on columns of x, and a shape that is
-        the same in all rows. Of counts it maps the scores of the CDF and multiplies the
-        odds of 0; of classes it changes the logits; draws, quantiles and ends of intervals
-        are moved. How much is learned is chosen by cross-validation, and nothing is unless
-        it is clearly better on rows that were held out: ``better.held_out`` is that gain.
-        Several columns of y, and scores or moments alone, are refused. The `rng` is of the
-        folds, and of the rows that are learned from, at most 10,000.
+        The correction is made of the effects of the report. Of a continuous y they map
+        z = Φ⁻¹(F(y|x)): bias, spread, skew and tails. Of counts they map the scores of the
+        CDF and multiply the odds of 0; of classes they multiply odds; draws, quantiles and
+        ends of intervals are moved. Without an effect, or where effects gain nothing on
+        rows that were held out, the model is left as it is: ``better.held_out`` is that
+        gain. Several columns of y, and scores or moments alone, are refused. The `rng` is
+        of the folds, and of the rows that are learned from, at most 10,000.
 
         The result is a model: ``better(x)``, ``check(better, x2, y2)``, ``better.gain(x2,
         y2)``. Judge it on other rows than these.
@@ -418,7 +633,9 @@ class Check(Shown, Record):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain Python objects, ready for JSON."""
         names = [
-            field.name for field in fields(self) if field.name not in ("checked", "base")
+            field.name
+            for field in fields(self)
+            if field.name not in ("checked", "base", "analysis")
         ]
         names += ["rejected", "x_columns", "y_columns"]
         values = {name: plain(getattr(self, name)) for name in names}
@@ -457,9 +674,10 @@ class Check(Shown, Record):
         Needs ``condgof[plot]``. ``what``: "fit" (y against what is predicted, or a
         ``column=``), "pit", "slices", "groups", "column" (``column=``: residual quantiles
         along it), "slice" (``number=``: the residuals of its rows), "qq", "map"
-        (``columns=``: two of them), "null"; of classes "reliability" and "classes", of
-        counts "rootogram", of quantiles and intervals "coverage", of times with censoring
-        "survival", of angles "angles". Returns a matplotlib Figure or Axes.
+        (``columns=``: two of them), "effect" (``number=``, counted from 0), "null"; of
+        classes "reliability" and "classes", of counts "rootogram", of quantiles and
+        intervals "coverage", of times with censoring "survival", of angles "angles".
+        Returns a matplotlib Figure or Axes.
 
         Examples
         --------

@@ -1,49 +1,67 @@
-"""A repair: a correction that is learned on the rows of a check.
+"""A repair: the law corrected by the effects that a check found.
 
-In each row numbers η = B'φ(x) say how the law is changed, η = 0 not at all. B maximises
-Σ ℓ(η; y) − ½ λ |B|², ℓ the gain in log score, in units in which η has information 1 at 0.
+Each effect multiplies odds, moves normal scores or changes a hazard by θ, which depends on
+the cell of a row: of columns of x, or of what is predicted. The same effects are in
+`Check.effects`, and their gain on held-out rows is that of the repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial, singledispatch
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
-from scipy.special import log_softmax, ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
-from condgof.check._text import listed
-from condgof.check.kinds import CheckedRows, ClassRows
+from condgof.check.effects._analysis import FEWEST_ROWS, Analysis
+from condgof.check.effects._held_out import FOLDS
+from condgof.check.effects._rules import AxisReader, EffectRule
+from condgof.check.effects._stages import Stage
+from condgof.check.effects._tilts import ErrorKind
+from condgof.check.kinds import CensoredRows, CheckedRows, ClassRows, CountRows
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.laws import (
     MEASURES,
-    TINY,
+    Corrected,
+    CorrectedCounts,
     Law,
+    LegendreShape,
+    LocationScale,
     Model,
     ModelLike,
+    OddsOfZero,
+    PeriodHazards,
+    ScoreMap,
     as_counts,
     as_model,
     available_measures,
+    cell_shares,
+    censored,
+    class_names,
     class_probabilities,
+    collapsed,
     has_count_cdf,
     is_known_by_values,
     join,
-    knots_of,
+    known_values,
     law_of,
-    normalised,
-    predictions,
+    moments_of,
+    positive_class_probabilities,
     score,
     single_quantile_level,
+    with_cell_probabilities,
     with_class_probabilities,
-    with_knots,
+    with_mapped_scores,
+    with_odds,
+    with_uncensored,
 )
-from condgof.laws import repairs as maps
 from condgof.null import Difference
 from condgof.residuals import (
+    CensoredResiduals,
     ClassResiduals,
     ContinuousResiduals,
     CountCellResiduals,
@@ -51,85 +69,99 @@ from condgof.residuals import (
     StatementResiduals,
 )
 from condgof.result import Record, Shown, estimate_text, short
-from condgof.sample import Column, RngLike, Sample, Seed, Use, read_table, take_rows
+from condgof.sample import CodedColumn, RngLike, Sample, take_rows
 from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
     from condgof.check._record import Check
 
-#: Rows that are learned from; of more rows, a random choice.
-MOST_ROWS = 10_000
-#: Nothing is learned from fewer rows.
-LEAST_ROWS = 50
-#: Folds of the cross-validation.
-FOLDS = 5
-#: The evidence against the model is strong where its p-value is at most this share of the
-#: level.
-STRONG = 0.1
-#: Standard errors that a gain must exceed: with strong evidence against the model, if the
-#: model is rejected, and if it is not.
-NEEDED = (0.5, 1.5, 2.5)
 #: Half the width of a 95% interval, in standard errors.
 WIDE = 1.96
 #: Factor by which the interval of held-out rows is wider, as folds share the rows that they
 #: learn from (Nadeau and Bengio: √(1 + FOLDS/(FOLDS − 1))).
 SHARED = 1.5
-#: What a row counts for whose prediction is no number.
-WORST = 1e6
 LEFT = "The model is left as it is."
-NOTHING = f"Nothing to mend: no correction is clearly better on held-out rows. {LEFT}"
-#: Uses of random numbers in a check; see `condgof.check._scan`.
-REPAIR = 27
-#: Penalties of functions of x that cross-validation chooses from, in rows.
-PENALTIES = (5.0, 25.0, 125.0, 625.0)
-#: Penalty of the constant, in rows.
-CONSTANT = 1.0
-#: Factor by which the penalty of skew and tails is larger than that of shift and spread.
-SHAPE = 4.0
-#: Most steps of the optimiser.
-STEPS = 40
-#: Gradient at which the optimiser stops: gains are reported to three digits.
-FLAT = 3e-5
-#: Weight of the prior of each component of a shape, in rows.
-SHAPE_ROWS = np.append(np.full(len(maps.CENTRES) - 1, 0.5), 20.0)
-#: Steps of the iteration for the weights of the components.
-SHAPE_STEPS = 100
-#: Largest log odds.
-MOST = 30.0
-#: Smallest probability: those below are raised to it.
-LEAST = 1e-12
-#: Waves along the ranks of a column.
-FINE = 12
-#: Waves along the ranks of a prediction.
-WAVES = 5
-#: Values from which ranks are interpolated.
-KNOTS = 256
-#: Categories of a column that have a function each; of more, the largest.
-LEVELS = 40
-#: Value of the function of a category: two categories of equal size have the variance of a
-#: wave.
-LEVEL = 2.0
+NOTHING = f"Nothing to mend: no effect is significant and gains on held-out rows. {LEFT}"
+#: The standard deviation of residuals is taken from these quantiles, ±1 of a normal law.
+ONE_SD_QUANTILES = (0.1587, 0.8413)
 
 
-class Correction(NamedTuple):
-    """A correction: a function of columns and predictions, or the same in all rows."""
+# What is learned.
 
-    kind: Kind
-    design: RepairDesign | None
-    learned: Learned
+
+class AppliedEffect(NamedTuple):
+    """An effect at n rows."""
+
+    kind: ErrorKind
+    number: int  #: The position of the kind among those of the tilt.
+    theta: FloatArray  #: (n,).
+
+
+class Corrector(ABC):
+    """How a law of one kind of y is corrected."""
+
+    @abstractmethod
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        """Return the law of n rows with effects, the first one first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """Effects as functions of x and of what is predicted, and what they do to a law."""
+
+    rules: tuple[EffectRule, ...]
+    reader: AxisReader
+    corrector: Corrector
+    #: The rows of the check, whose columns of predictions are those of other rows.
+    checked: CheckedRows
 
     def of(self, law: Law, x: TableLike) -> Law:
-        features = np.ones((law.n, 1)) if self.design is None else self.design.at(x, law)
-        return self.kind.change(
-            law, features @ self.learned.coefficients, self.learned.shape
+        """Return the corrected law at rows of x."""
+        table = self.reader.read(x)
+        predictions = predicted_columns(self.checked, law)
+        effects = []
+        for rule in self.rules:
+            values = [self.reader.at(axis, table, predictions) for axis in rule.axes]
+            theta = rule.theta_at(values, law.n)
+            effects.append(AppliedEffect(rule.kind, rule.number, theta))
+        return self.corrector.correct(law, effects)
+
+
+def predicted_columns(checked: CheckedRows, law: Law) -> list[CodedColumn]:
+    """Return what a law predicts of other rows than those of a check, in their columns."""
+    if not law.of_x:
+        return []
+    columns = _with_predictions(checked, law).searched_predictions()
+    expected = len(checked.searched_predictions())
+    if len(columns) != expected:
+        raise InputError(
+            f"The repair was learned on {expected} numbers that the model predicts of a"
+            f" row, and this one predicts {len(columns)}. Pass predictions of the same"
+            " kind."
         )
+    return columns
 
 
-class Learned(NamedTuple):
-    """Coefficients (P, q) of functions, and weights of a shape common to all rows."""
+@singledispatch
+def _with_predictions(checked: CheckedRows, law: Law) -> CheckedRows:
+    """Return rows of a check that have the predictions of a law of other rows."""
+    return replace(checked, moments=moments_of(law))
 
-    coefficients: FloatArray
-    shape: FloatArray | None = None
+
+@_with_predictions.register
+def _(checked: CountRows, law: Law) -> CheckedRows:
+    return replace(checked, moments=moments_of(law, "mean_std"))
+
+
+@_with_predictions.register
+def _(checked: ClassRows, law: Law) -> CheckedRows:
+    probabilities = class_probabilities(law)
+    if probabilities is None or class_names(law) != checked.class_names:
+        raise InputError(
+            f"The repair was learned on probabilities of {', '.join(checked.class_names)}."
+            " Pass probabilities of the same classes."
+        )
+    return replace(checked, probabilities=probabilities)
 
 
 #: Rows of a check, and what was learned without them; None where nothing was.
@@ -235,23 +267,36 @@ class Repair(Shown, Model):
         base = as_model(model)
         return replace(self, base=base, make=partial(_repaired, self.correction, base))
 
-    def gain(self, x: TableLike, y: TableLike) -> Gain:
-        """Return how much better the repair predicts other rows, which are independent."""
+    def gain(
+        self,
+        x: TableLike,
+        y: TableLike,
+        *,
+        event: TableLike | None = None,
+        entry: TableLike | None = None,
+    ) -> Gain:
+        """Return how much better the repair predicts other rows, which are independent.
+
+        `event` and `entry` are those of censored times, as in `check`.
+        """
         if self.base is None:
             _refuse()
         sample = Sample.from_data(x, y, to_test=False)
-        return gain_of(
-            law_of(self.base, sample), law_of(self, sample), sample.y_given, None
+        before, after = (
+            law_of(censored(model, event, entry, x), sample) for model in (self.base, self)
         )
+        return gain_of(before, after, sample.y_given, None)
 
     def held_out_law(self) -> tuple[Law, Law]:
         """Return the law of the checked rows, and its repair learned on other folds."""
         assert self.checked is not None
-        law, x = self.checked.law, self.checked.rows.sample.x_given
-        each = ((rows, how, law.take(rows), take_rows(x, rows)) for rows, how in self.parts)
-        return law, join(
-            [(rows, _repaired(how, own, own_x)) for rows, how, own, own_x in each]
-        )
+        law = self.checked.law
+        x = self.checked.rows.sample.x_given
+        parts = []
+        for rows, correction in self.parts:
+            own = _repaired(correction, law.take(rows), take_rows(x, rows))
+            parts.append((rows, own))
+        return law, join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the correction in words, and the gain, as plain Python objects."""
@@ -286,7 +331,10 @@ def _refuse(*_: Any) -> NoReturn:
 
 
 def repair_of(check: Check, rng: RngLike = 0) -> Repair:
-    """Learn a repair on the rows of a check; see `Check.repair`."""
+    """Correct a model by the effects of a check; see `Check.repair`.
+
+    `rng` has no effect: nothing here is random.
+    """
     base = check.base
     if base is None:
         raise InputError(
@@ -295,104 +343,88 @@ def repair_of(check: Check, rng: RngLike = 0) -> Repair:
             " condgof.crossfit(fit, x, y)."
         )
     model = as_model(base.model)
-    name, parts = f"{model.name}, repaired", ((np.arange(base.rows.sample.n), None),)
-    repair = Repair(_refuse, name, sentences=(NOTHING,), parts=parts, checked=base)
+    everything: tuple[Part, ...] = ((np.arange(base.rows.sample.n), None),)
+    repair = Repair(
+        _refuse,
+        f"{model.name}, repaired",
+        sentences=(NOTHING,),
+        parts=everything,
+        checked=base,
+    )
+    corrector = corrector_of(base.rows.residuals, base.law, check.checked)
     with single_threaded_blas():
-        repair = _learn(repair, base, check, Seed.of(rng))
-    return repair.of(model) if model.rows is None and not hasattr(model, "bind") else repair
+        repair = _corrected_repair(repair, base, check, corrector)
+    is_model_of_rows = model.rows is not None or hasattr(model, "bind")
+    return repair if is_model_of_rows else repair.of(model)
 
 
-def _learn(repair: Repair, base: Base, check: Check, seed: Seed) -> Repair:
-    """Learn with the functions and the penalty that cross-validation chooses."""
-    law, sample = base.law, base.rows.sample
-    kind = repair_class(base.rows.residuals, law, check.checked)
-    n, rng = sample.n, seed.stream(Use.CHECK, REPAIR)
-    units = np.arange(n) if base.units is None else base.units
-    if n < LEAST_ROWS or len(np.unique(units)) < 2 * FOLDS:
+def _corrected_repair(
+    repair: Repair, base: Base, check: Check, corrector: Corrector
+) -> Repair:
+    """Return the repair with the effects of a check, if these gain on held-out rows."""
+    n = base.rows.sample.n
+    if n < FEWEST_ROWS or (base.units is not None and len(np.unique(base.units)) < FOLDS):
         least = (
-            f"that takes {LEAST_ROWS} rows, and {2 * FOLDS} groups or blocks if rows are"
+            f"that takes {FEWEST_ROWS} rows, and {FOLDS} groups or blocks if rows are"
             " dependent"
         )
-        return replace(
-            repair, sentences=(f"{n} rows are too few to learn from ({least}). {LEFT}",)
-        )
-    rows = (
-        np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
-    )
-    data: Any = kind.of(law, check.checked, sample).take(rows)
-    design = RepairDesign.of(
-        sample.x_given, law, {c.column for s in check.slices for c in s.conditions}
-    )
-    features = {
-        None: np.ones((len(rows), 1)),
-        design: design.at(take_rows(sample.x_given, rows), law.take(rows)),
-    }
-    _, codes = np.unique(units[rows], return_inverse=True)
-    folds = rng.permutation(int(codes.max()) + 1)[codes.ravel()] % FOLDS
-    tried = list(_attempts(data, features, folds))
-    needed = NEEDED[
-        0 if check.pvalue <= STRONG * check.alpha else 1 if check.rejected else 2
-    ]
-
-    def chosen(some: AnyArray) -> Attempt | None:
-        """Return the best on held-out rows; None if not by `needed` standard errors."""
-        best = max(tried, key=lambda one: float(one.gains[some].mean()))
-        gain = Difference.from_units(best.gains[some], units[rows][some])
-        return best if gain.value > needed * gain.error else None
-
-    best = chosen(folds >= 0)
-    if best is None:
+        words = f"{n} rows are too few to learn from ({least}). {LEFT}"
+        return replace(repair, sentences=(words,))
+    analysis = check.analysis
+    if analysis is None or not analysis.stages:
         return repair
+    reader = AxisReader.from_sample(base.rows.sample)
+
+    def correction(stages: Sequence[Stage]) -> Correction | None:
+        rules = tuple(EffectRule.from_stage(analysis, stage) for stage in stages)
+        return Correction(rules, reader, corrector, check.checked) if rules else None
+
+    held_out = analysis.held_out
+    assert held_out is not None
+    analysed = np.arange(n) if analysis.rows is None else analysis.rows
+    final = correction(analysis.stages)
+    assert final is not None
     parts: list[Part] = []
-    for fold in range(FOLDS):
-        one = chosen(folds != fold)
-        part = None if one is None else Correction(kind, one.design, one.learned[fold])
-        parts.append((rows[folds == fold], part))
-    learned = Learned(fit(data, features[best.design], best.penalty))
-    if best.shaped:
-        learned = data.shaped(features[best.design], learned)
-    final = Correction(kind, best.design, learned)
-    parts.append((np.setdiff1d(np.arange(n), rows), final))
+    for fold, stages in enumerate(held_out.stages):
+        parts.append((analysed[held_out.folds == fold], correction(stages)))
+    held = np.concatenate([rows for rows, _ in parts])
+    parts.append((np.setdiff1d(np.arange(n), held), final))
     done = replace(
         repair, correction=final, parts=tuple(part for part in parts if len(part[0]))
     )
-    gain = gain_of(*done.held_out_law(), sample.y_given, units, SHARED * WIDE)
+    gain = _held_out_gain(done, analysis, analysed, base)
     if gain.estimate <= 0:
         return repair
+    sentences = (_effects_words(final.rules), _gain_words(gain, len(held_out.stages)))
+    return replace(done, held_out=gain, sentences=sentences)
+
+
+def _held_out_gain(
+    repair: Repair, analysis: Analysis, analysed: IntArray, base: Base
+) -> Gain:
+    """Return the gain on held-out rows by the first measure that is finite.
+
+    Of the log score it is the gain of the effects: rows that lie further out than
+    `condgof.check.effects._tilts.CLIP` standard deviations count as if they lay there, so
+    that no single row decides.
+    """
+    held_out = analysis.held_out
+    assert held_out is not None
+    rows = analysed[held_out.rows]
+    units = np.arange(base.rows.sample.n) if base.units is None else base.units
+    y = base.rows.sample.y_given[rows]
+    before, after = (law.take(rows) for law in repair.held_out_law())
+    gain = gain_of(before, after, y, units[rows], SHARED * WIDE)
+    if gain.measure != MEASURES["log"].name:
+        return gain
+    mean = Difference.from_units(held_out.gains, units[rows])
+    margin = SHARED * WIDE * mean.error
     return replace(
-        done, held_out=gain, sentences=_told(final, law, gain, features[best.design], n)
+        gain,
+        after=gain.before + mean.value,
+        estimate=mean.value,
+        interval=(mean.value - margin, mean.value + margin),
     )
-
-
-class Attempt(NamedTuple):
-    """What was learned without each fold, and gains there, (n,)."""
-
-    design: RepairDesign | None
-    penalty: float
-    shaped: bool
-    learned: list[Learned]
-    gains: FloatArray
-
-
-def _attempts(
-    data: Any, features: dict[RepairDesign | None, FloatArray], folds: IntArray
-) -> Iterator[Attempt]:
-    """Try the constant alone, then all functions at each penalty."""
-    for design, f in features.items():
-        for penalty in (CONSTANT,) if design is None else PENALTIES:
-            others = [(data.take(folds != k), f[folds != k]) for k in range(FOLDS)]
-            learned = [Learned(fit(*other, penalty)) for other in others]
-            for shaped in (False, True) if type(data) is Mapped else (False,):
-                if shaped:
-                    learned = [
-                        own.shaped(g, one)
-                        for (own, g), one in zip(others, learned, strict=True)
-                    ]
-                gains = np.empty(len(folds))
-                for k, one in enumerate(learned):
-                    gains[folds == k] = data.take(folds == k).gains(f[folds == k], one)
-                gains[~np.isfinite(gains)] = -WORST
-                yield Attempt(design, penalty, shaped, learned, gains)
 
 
 def gain_of(
@@ -400,13 +432,21 @@ def gain_of(
 ) -> Gain:
     """Compare two laws of the same rows by the first measure that is finite for both."""
     for measure in available_measures(after):
-        old, new = (score(law, y, measure) for law in (before, after))
+        old = score(before, y, measure)
+        new = score(after, y, measure)
         if np.isfinite(old).all() and np.isfinite(new).all():
             break
-    about, units = MEASURES[measure], np.arange(len(y)) if units is None else units
+    about = MEASURES[measure]
+    units = np.arange(len(y)) if units is None else units
     gain = Difference.from_units(about.sign * (new - old), units)
-    ends = gain.value - wide * gain.error, gain.value + wide * gain.error
-    return Gain(about.name, float(old.mean()), float(new.mean()), gain.value, ends, len(y))
+    return Gain(
+        measure=about.name,
+        before=float(old.mean()),
+        after=float(new.mean()),
+        estimate=gain.value,
+        interval=(gain.value - wide * gain.error, gain.value + wide * gain.error),
+        n=len(y),
+    )
 
 
 def gained(base: Base) -> Iterator[str]:
@@ -417,426 +457,210 @@ def gained(base: Base) -> Iterator[str]:
         yield f"repaired, beside the model as it was: {gain.words}"
 
 
-def _told(
-    correction: Correction, law: Law, gain: Gain, features: FloatArray, n: int
-) -> tuple[str, ...]:
-    kind, design, learned = correction
-    given, middle = "the same in all rows", ""
-    if design is not None:
-        names, middle = [b.name for b in design.bases.values()], " (middle 90% of rows)"
-        first = ["the predictions"] if any(design.predictions) else []
-        given = f"given {listed([*first, *names], 4 + len(first))}"
-    eta = features @ learned.coefficients
-    level = single_quantile_level(law)
-    if level is not None:  # its unit is that of y
-        at = float(ndtri(level))
-        moved = maps.unbend(eta, np.full((len(eta), 1), at)) - at
-        what = f"the quantile is moved by {_span(moved)}"
-    elif kind is Classed:
-        what = f"logits times {_span(np.exp(eta[:, 0]))} and a constant for each class"
-    else:
-        low, centre, high = maps.unbend(
-            eta[:, :4], np.tile([-1.0, 0.0, 1.0], (len(eta), 1))
-        ).T
-        shift, spread = _span(centre), _span(0.5 * (high - low))
-        what = f"a shift by {shift} model standard deviations and a spread times {spread}"
-        if eta.shape[1] > 4:
-            what += f", the odds of 0 times {_span(np.exp(eta[:, 4]))}"
-    more = f", {n - MOST_ROWS:,} others" if n > MOST_ROWS else ""
-    held = f"On held-out rows ({min(n, MOST_ROWS):,} in {FOLDS} folds{more}): {gain.words}."
-    return f"Learned, {given}: {what}{middle}.", held
+# In words.
 
 
-def _span(values: AnyArray) -> str:
-    """Write the middle 90% of some values."""
-    low, high = (short(end) for end in np.quantile(values, (0.05, 0.95)))
+def _effects_words(rules: Sequence[EffectRule]) -> str:
+    """Write effects with their corrections: "bias by hour, -0.21 to +0.98 SD; …"."""
+    each = "; ".join(f"{_rule_name(rule)}, {_range_words(rule)}" for rule in rules)
+    return f"Corrected: {each}."
+
+
+def _rule_name(rule: EffectRule) -> str:
+    """Return the kind and the columns of an effect: "bias by hr × workingday"."""
+    kind = rule.kind
+    name = f"{kind.name} {kind.label}".strip()
+    if not rule.axes:
+        return f"{name} everywhere"
+    return f"{name} by {' × '.join(axis.title for axis in rule.axes)}"
+
+
+#: How the θ of a kind of error is written where it is no factor e^θ: a signed number and
+#: its unit.
+UNITS = {"bias": " SD", "skew": "", "tails": ""}
+#: What e^θ of a kind of error multiplies, where that is not what the kind is called.
+MULTIPLIED = {
+    "zeros": "odds ",
+    "class": "odds ",
+    "confidence": "odds ",
+    "quantile": "odds ",
+    "coverage": "odds ",
+}
+
+
+def _range_words(rule: EffectRule) -> str:
+    """Write the smallest and the largest correction of an effect."""
+    ends = (float(rule.occupied.min()), float(rule.occupied.max()))
+    if rule.kind.name in UNITS:
+        texts = [f"{'+' if end > 0 else ''}{short(end)}" for end in ends]
+        return f"{_span(texts)}{UNITS[rule.kind.name]}"
+    return f"{MULTIPLIED.get(rule.kind.name, '')}times {_span(map(short, np.exp(ends)))}"
+
+
+def _span(texts: Iterable[str]) -> str:
+    """Write two ends, or one where they read alike."""
+    low, high = texts
     return low if low == high else f"{low} to {high}"
 
 
-@lru_cache(maxsize=1)
-def warp_units() -> FloatArray:
-    """Return C with C'FC = 1, F the Fisher information of the map at the identity, (4, 4).
-
-    C is upper triangular: skew comes with the shift, and tails with the spread, that keep
-    them pure.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    bent = maps.bend(np.zeros((len(nodes), maps.PARAMETERS)), nodes)
-    fisher = (bent.by_eta * weights) @ bent.by_eta.T / weights.sum()
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(fisher)).T)
+def _gain_words(gain: Gain, folds: int) -> str:
+    """Write the gain on held-out rows."""
+    how = f" in {folds} folds" if folds > 1 else f", one fold of {FOLDS}"
+    return f"On held-out rows ({gain.n:,}{how}): {gain.words}."
 
 
-@dataclass(frozen=True, eq=False)
-class Mapped:
-    """Normal scores z of one continuous y, (n,); η is the map of `maps.bend`.
-
-    As all kinds: `units` (q, q) lead from numbers of unit information to η; `costs` are how
-    much more each number costs where it depends on x; `start` is where to begin.
-    """
-
-    z: FloatArray
-    costs: ClassVar[FloatArray | float] = np.array([1.0, 1.0, SHAPE, SHAPE])
-
-    @classmethod
-    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
-        z = checked.normal_scores_of(checked.y_name)
-        assert z is not None
-        return cls(z)
-
-    @property
-    def units(self) -> FloatArray:
-        return warp_units()
-
-    @property
-    def start(self) -> FloatArray | float:
-        low, middle, high = np.quantile(self.z, (0.25, 0.5, 0.75))
-        return np.array([middle, np.log(max(high - low, 1e-9) / 1.349), 0.0, 0.0])
-
-    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ℓ (n,), and its derivatives (n, q)."""
-        bent = maps.bend(eta, self.z)
-        return bent.log_ratio, bent.by_eta.T
-
-    def take(self, rows: AnyArray) -> Self:
-        return replace(self, z=self.z[rows])
-
-    def shaped(self, features: FloatArray, learned: Learned) -> Learned:
-        """Learn a shape that is common to these rows, by a shrunken EM algorithm."""
-        each = maps.over_normal(maps.bend(features @ learned.coefficients, self.z).w)
-        shape = SHAPE_ROWS / SHAPE_ROWS.sum()
-        for _ in range(SHAPE_STEPS):
-            share = each * shape
-            shape = SHAPE_ROWS + (share / share.sum(axis=1, keepdims=True)).sum(axis=0)
-            shape = shape / shape.sum()
-        return learned._replace(shape=shape)
-
-    def gains(self, features: FloatArray, learned: Learned) -> FloatArray:
-        """Return by how much rows are predicted better, (n,)."""
-        eta = features @ learned.coefficients
-        if learned.shape is not None:
-            return maps.reshape(maps.bend(eta, self.z), learned.shape).log_ratio
-        return self.at(eta)[0] - self.at(np.zeros_like(eta))[0]
-
-    @staticmethod
-    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        return maps.Repaired(law, eta, shape)
+# One class for each kind of y.
 
 
-@dataclass(frozen=True, eq=False)
-class Knotted(Mapped):
-    """Quantiles, intervals and draws: normal scores of y, interpolated between values."""
+def _score_map(effect: AppliedEffect) -> ScoreMap:
+    """Return what an effect of normal scores does to them."""
+    theta = effect.theta
+    none = np.zeros(len(theta))
+    maps: dict[str, ScoreMap] = {
+        "bias": LocationScale(theta, none),
+        "spread": LocationScale(none, theta),
+        "skew": LegendreShape(theta, degree=3),
+        "tails": LegendreShape(theta, degree=4),
+    }
+    return maps[effect.kind.name]
 
-    @classmethod
-    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
-        places, values = knots_of(law)
-        return cls(maps.placed(*maps.extended(values, places), sample.y[:, 0]))
 
-    @staticmethod
-    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        places, values = knots_of(law)
-        z = maps.unbend(eta, np.broadcast_to(places, values.shape))
-        return with_knots(law, maps.values_at(*maps.extended(values, places), z))
+class ScoreCorrector(Corrector):
+    """A continuous y with a CDF: normal scores are mapped."""
+
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        return Corrected(law, collapsed([_score_map(effect) for effect in effects]))
+
+
+class DrawsCorrector(Corrector):
+    """A continuous y that is known by draws: these are moved."""
+
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        maps = collapsed([_score_map(effect) for effect in effects])
+        return with_mapped_scores(law, maps)
+
+
+class CountCorrector(Corrector):
+    """Counts: normal scores of the CDF are mapped, and the odds of 0 multiplied."""
+
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        return CorrectedCounts(as_counts(law), tuple(map(_count_map, effects)))
+
+
+def _count_map(effect: AppliedEffect) -> LocationScale | OddsOfZero:
+    theta = effect.theta
+    none = np.zeros(len(theta))
+    maps: dict[str, LocationScale | OddsOfZero] = {
+        "bias": LocationScale(theta, none),
+        "dispersion": LocationScale(none, theta),
+        "zeros": OddsOfZero(theta),
+    }
+    return maps[effect.kind.name]
+
+
+class ClassCorrector(Corrector):
+    """Classes: the odds of single classes, and of the most probable one, are multiplied."""
+
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        names = class_names(law)
+        values = positive_class_probabilities(law)
+        most_probable = np.arange(len(names)) == values.argmax(axis=1)[:, None]
+        for effect in effects:
+            members: AnyArray = most_probable
+            if effect.kind.name != "confidence":
+                members = np.arange(len(names)) == names.index(effect.kind.label)
+            values = with_odds(values, members, effect.theta)
+        return with_class_probabilities(law, values)
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Mapped):
-    """Counts: normal scores of the CDF at y − 1, y and 0, (n, 3); η has the odds of 0."""
+class StatementCorrector(Corrector):
+    """Quantiles and intervals: they are moved so that what they state holds."""
 
-    start = 0.0
-    costs = np.array([1.0, 1.0, SHAPE, SHAPE, SHAPE])
+    members: AnyArray  #: The cells in which each statement holds, (K, C).
+    #: How much a single quantile moves for one normal score, in units of y.
+    unit: float
 
-    @classmethod
-    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Self:
-        y = sample.y[:, :1]
-        return cls(
-            maps.count_scores(
-                as_counts(law), np.concatenate([y - 1.0, y, np.zeros_like(y)], axis=1)
-            )
-        )
-
-    @property
-    def units(self) -> FloatArray:
-        units = 2.0 * np.eye(maps.PARAMETERS + 1)
-        units[:-1, :-1] = warp_units()
-        return units
-
-    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sides = [
-            maps.bend(eta[:, :-1], np.clip(z, -maps.FARTHEST, maps.FARTHEST))
-            for z in self.z.T
-        ]
-        w = np.where(np.isinf(self.z.T), self.z.T, [side.w for side in sides])
-        density = np.exp(-0.5 * w**2) / np.sqrt(2.0 * np.pi)
-        by = [d * side.w_by_eta for d, side in zip(density, sides, strict=True)]
-        none, odds = np.isneginf(self.z[:, 0]), np.clip(eta[:, -1], -MOST, MOST)
-        inside = np.where(w[0] > 0, ndtr(-w[0]) - ndtr(-w[1]), ndtr(w[1]) - ndtr(w[0]))
-        inside = np.maximum(inside, TINY)
-        zero, more = ndtr(w[2]), np.expm1(odds)
-        scale = 1.0 / (1.0 + zero * more)
-        value = np.log(inside) + np.log(scale) + none * odds
-        slopes = (by[1] - by[0]) / inside - scale * more * by[2]
-        return value, np.column_stack([slopes.T, none - scale * zero * (1.0 + more)])
-
-    @staticmethod
-    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        return maps.RepairedCounts(as_counts(law), eta[:, :-1], eta[:, -1])
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        probabilities = np.tile(cell_shares(law), (law.n, 1))
+        for effect in effects:
+            members = self.members[effect.number]
+            probabilities = with_odds(probabilities, members, effect.theta)
+        return with_cell_probabilities(law, probabilities, self.unit)
 
 
 @dataclass(frozen=True, eq=False)
-class Classed:
-    """Classes: probabilities (n, K); η is a log factor, and a constant for each class."""
+class HazardCorrector(Corrector):
+    """Censored times: the hazard is multiplied at all times, or in one period."""
 
-    p: FloatArray
-    codes: IntArray
-    start = 0.0
-    costs = 1.0
+    cuts: FloatArray  #: Where periods end, in cumulative hazard of the law, (T − 1,).
 
-    @classmethod
-    def of(cls, law: Law, checked: CheckedRows, sample: Sample) -> Classed:
-        assert isinstance(checked, ClassRows)
-        return cls(normalised(checked.probabilities), checked.codes)
-
-    @cached_property
-    def logits(self) -> FloatArray:
-        """Log-probabilities, finite also where what came had probability 0, (n, K)."""
-        return np.log(np.maximum(self.p, LEAST))
-
-    @property
-    def units(self) -> FloatArray:
-        return np.diag([1.0, *np.full(self.p.shape[1], 2.0)])
-
-    def changed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logs of the changed probabilities, (n, K), and factors (n, 1)."""
-        steep = np.exp(np.clip(eta[:, :1], -5.0, 5.0))
-        return np.asarray(log_softmax(steep * self.logits + eta[:, 1:], axis=1)), steep
-
-    def at(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        (logs, steep), each = self.changed(eta), np.arange(len(eta))
-        residual = -np.exp(logs)
-        residual[each, self.codes] += 1.0
-        by_heat = (residual * self.logits * steep).sum(axis=1)
-        return logs[each, self.codes], np.column_stack([by_heat, residual])
-
-    def take(self, rows: AnyArray) -> Classed:
-        return Classed(self.p[rows], self.codes[rows])
-
-    def gains(self, features: FloatArray, learned: Learned) -> FloatArray:
-        before = self.logits[np.arange(len(self.codes)), self.codes]
-        return self.at(features @ learned.coefficients)[0] - before
-
-    @staticmethod
-    def change(law: Law, eta: FloatArray, shape: FloatArray | None) -> Law:
-        values = class_probabilities(law)
-        assert values is not None
-        before = Classed(normalised(values), np.empty(0, dtype=np.int64))
-        return with_class_probabilities(law, np.exp(before.changed(eta)[0]))
-
-
-#: How a law can be repaired.
-Kind = type[Mapped] | type[Classed]
+    def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
+        log_factors = np.zeros((law.n, len(self.cuts) + 1))
+        for effect in effects:
+            # The first kind is the hazard at all times, the others are of one period each.
+            if effect.number == 0:
+                log_factors += effect.theta[:, None]
+            else:
+                log_factors[:, effect.number - 1] += effect.theta
+        hazards = PeriodHazards(log_factors, self.cuts)
+        return with_uncensored(law, lambda inner: Corrected(inner, (hazards,)))
 
 
 @singledispatch
-def repair_class(residuals: Residuals, law: Law, checked: CheckedRows) -> Kind:
-    """Return how a law can be repaired, or refuse and say why not."""
+def corrector_of(residuals: Residuals, law: Law, checked: CheckedRows) -> Corrector:
+    """Return how a law can be corrected, or refuse and say why not."""
     raise UnsupportedModelError(
         f"This model cannot be repaired ({law.name}, {checked.label}): that takes one"
-        " column of y without censoring, and a CDF, probabilities, draws, quantiles or"
-        " intervals. Of several columns repair each by itself; of moments say which"
+        " column of y, and a CDF, probabilities, draws, quantiles or intervals, of censored"
+        " times a density. Of several columns repair each by itself; of moments say which"
         " distribution they mean, such as condgof.normal(mean, std)."
     )
 
 
 #: What refuses a kind of y, and what is left of the kinds below.
-_refuse_kind = repair_class.dispatch(Residuals)
+_refuse_kind = corrector_of.dispatch(Residuals)
 
 
-@repair_class.register
-def _(residuals: ContinuousResiduals, law: Law, checked: CheckedRows) -> Kind:
+@corrector_of.register
+def _(residuals: ContinuousResiduals, law: Law, checked: CheckedRows) -> Corrector:
     if is_known_by_values(law):
-        return Knotted
-    # PITs alone have no score.
-    return Mapped if available_measures(law) else _refuse_kind(residuals, law, checked)
+        return DrawsCorrector()
+    if not available_measures(law):  # PITs alone have no score.
+        _refuse_kind(residuals, law, checked)
+    return ScoreCorrector()
 
 
-@repair_class.register
-def _(residuals: StatementResiduals, law: Law, checked: CheckedRows) -> Kind:
-    return Knotted
+@corrector_of.register
+def _(residuals: StatementResiduals, law: Law, checked: CheckedRows) -> Corrector:
+    _, values = known_values(law)
+    cells = np.arange(len(residuals.shares))
+    statements = residuals.some_statements
+    members = np.stack([statement.happened(cells) for statement in statements])
+    unit = 1.0
+    if single_quantile_level(law) is not None:
+        low, high = np.quantile(checked.y[:, 0] - values[:, 0], ONE_SD_QUANTILES)
+        unit = 0.5 * float(high - low)
+    return StatementCorrector(members, unit)
 
 
-@repair_class.register
-def _(residuals: CountCellResiduals, law: Law, checked: CheckedRows) -> Kind:
-    return Counted if has_count_cdf(law) else _refuse_kind(residuals, law, checked)
+@corrector_of.register
+def _(residuals: CountCellResiduals, law: Law, checked: CheckedRows) -> Corrector:
+    if not has_count_cdf(law):
+        _refuse_kind(residuals, law, checked)
+    return CountCorrector()
 
 
-@repair_class.register
-def _(residuals: ClassResiduals, law: Law, checked: CheckedRows) -> Kind:
-    has_classes = class_probabilities(law) is not None
-    return Classed if has_classes else _refuse_kind(residuals, law, checked)
+@corrector_of.register
+def _(residuals: ClassResiduals, law: Law, checked: CheckedRows) -> Corrector:
+    if class_probabilities(law) is None:
+        _refuse_kind(residuals, law, checked)
+    return ClassCorrector()
 
 
-def fit(given: Mapped | Classed, features: FloatArray, penalty: float) -> FloatArray:
-    """Return the coefficients (P, q) of η on features (n, P), of which the first is 1."""
-    from scipy.linalg import solve_triangular  # takes long to import
-    from scipy.optimize import minimize  # takes long to import
-
-    (n, count), units = features.shape, given.units
-    q = len(units)
-    cost, start = (np.broadcast_to(each, q) for each in (given.costs, given.start))
-    costs = np.outer(np.full(count, penalty), cost) / n
-    costs[0] = CONSTANT / n
-    begin = np.linalg.solve(units, start)
-    # In these coordinates the curvature is about 1 in all directions.
-    gram = features.T @ features / n + np.diag(costs[:, 0])
-    root = np.linalg.cholesky(gram + 1e-9 * np.eye(count))
-    white = solve_triangular(root, features.T, lower=True).T
-
-    def coefficients(flat: FloatArray) -> FloatArray:
-        return np.asarray(solve_triangular(root.T, flat.reshape(count, q), lower=False))
-
-    def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        b = coefficients(flat)
-        with np.errstate(all="ignore"):
-            value, slopes = given.at((white @ flat.reshape(count, q) + begin) @ units.T)
-            total = -value.mean() + 0.5 * (costs * b**2).sum()
-            back = -white.T @ (slopes @ units) / n
-        back = back + solve_triangular(root, costs * b, lower=True)
-        if not (np.isfinite(total) and np.isfinite(back).all()):
-            return 1e30, np.zeros(count * q)
-        return float(total), back.ravel()
-
-    options: Any = {"maxiter": STEPS, "gtol": FLAT, "ftol": 1e-9}
-    optimum = minimize(
-        loss, np.zeros(count * q), jac=True, method="L-BFGS-B", options=options
-    )
-    whole = coefficients(optimum.x)
-    whole[0] += begin
-    return np.asarray(whole @ units.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Functions of one column."""
-
-    name: str
-    #: Of numbers and dates: values that occur, and the share of rows below each (ties by
-    #: half).
-    knots: FloatArray
-    ranks: FloatArray
-    #: Of a category: the levels that have a function.
-    levels: tuple[str, ...] | None = None
-    #: Whether missing has one.
-    missing: bool = False
-
-    @classmethod
-    def of(
-        cls, name: str, values: FloatArray, levels: Sequence[str] | None
-    ) -> Basis | None:
-        """Take what the values (n,) of a column tell; None if it is constant."""
-        lost = np.isnan(values)
-        known, counts = np.unique(values[~lost], return_counts=True)
-        if len(known) + bool(lost.any()) < 2:
-            return None
-        if levels is not None:
-            largest = known[np.argsort(-counts, kind="stable")[:LEVELS]].astype(np.int64)
-            named = tuple(levels[i] for i in sorted(largest))
-            return cls(name, known[:0], known[:0], named, bool(lost.any()))
-        ranks = (np.cumsum(counts) - 0.5 * counts) / counts.sum()
-        if len(known) > KNOTS:
-            some = np.unique(
-                np.searchsorted(ranks, np.linspace(0, 1, KNOTS)).clip(0, len(known) - 1)
-            )
-            known, ranks = known[some], ranks[some]
-        return cls(name, known, ranks, None, bool(lost.any()))
-
-    def at(
-        self, values: FloatArray, levels: Sequence[str] | None, waves: int = FINE
-    ) -> FloatArray:
-        """Return the functions of values (n,), positions in `levels` or numbers: (n, k)."""
-        lost = np.isnan(values)
-        if self.levels is not None:
-            place = {level: i for i, level in enumerate(levels or ())}
-            codes = np.array([place.get(level, -1) for level in self.levels])
-            parts = LEVEL * (values[:, None] == codes)
-        elif not len(self.knots):
-            parts = np.empty((len(values), 0))
-        else:
-            u = np.interp(np.where(lost, self.knots[0], values), self.knots, self.ranks)
-            k = np.arange(1, min(waves, len(self.knots) - 1) + 1)
-            # A wave of twice the frequency counts half, so that what is smooth is learned
-            # first.
-            parts = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * k) / k
-            parts[lost] = 0.0
-        return np.column_stack([parts, LEVEL * lost]) if self.missing else parts
-
-
-@dataclass(frozen=True, eq=False)
-class RepairDesign:
-    """The functions that a repair may use: of predictions, and of columns of x."""
-
-    #: The names of the columns of x.
-    columns: tuple[str, ...]
-    #: Of the columns that are named, by their number, and of the predictions; None of what
-    #: is constant.
-    bases: dict[int, Basis]
-    predictions: tuple[Basis | None, ...]
-
-    @classmethod
-    def of(cls, x: TableLike, law: Law, named: Collection[str]) -> RepairDesign:
-        table = read_table(x, "x")
-        both = enumerate(zip(table.columns, table.values.T, strict=True))
-        each = {
-            i: Basis.of(c.name, values, c.levels)
-            for i, (c, values) in both
-            if c.name in named
-        }
-        bases = {i: basis for i, basis in each.items() if basis is not None}
-        predictions = tuple(Basis.of("a prediction", p, None) for p in _predicted(law).T)
-        return cls(tuple(column.name for column in table.columns), bases, predictions)
-
-    def read(self, x: TableLike) -> tuple[FloatArray, tuple[Column, ...]]:
-        """Read x at other rows, by the names of its columns or else by their position."""
-        table = read_table(x, "x")
-        names, order = (
-            [column.name for column in table.columns],
-            list(range(len(self.columns))),
-        )
-        if all(name in names for name in self.columns):
-            order = [names.index(name) for name in self.columns]
-        elif len(names) != len(self.columns):
-            raise InputError(
-                f"The repair was learned on the columns {', '.join(self.columns)} of x, and"
-                f" x has {', '.join(names)}. Pass x with the same columns."
-            )
-        columns = tuple(table.columns[i] for i in order)
-        for i, basis in self.bases.items():
-            if (basis.levels is None) != (columns[i].levels is None):
-                was, now = (
-                    ("numbers", "text") if basis.levels is None else ("text", "numbers")
-                )
-                raise InputError(
-                    f"x column {basis.name!r} held {was}, and now holds {now}."
-                )
-        return table.values[:, order], columns
-
-    def at(self, x: Any, law: Law) -> FloatArray:
-        """Return the functions at rows of x, (n, P), of which the first is the constant."""
-        (values, columns), predicted = self.read(x), _predicted(law)
-        if self.predictions and predicted.shape[1] != len(self.predictions):
-            raise InputError(
-                f"The repair was learned on {len(self.predictions)} numbers that the model"
-                f" predicts of a row, and this one predicts {predicted.shape[1]}. Pass"
-                " predictions of the same kind."
-            )
-        parts = [np.ones((law.n, 1))]
-        for told, p in zip(self.predictions, predicted.T, strict=False):
-            parts += [] if told is None else [told.at(p, None, WAVES)]
-        parts += [
-            basis.at(values[:, i], columns[i].levels) for i, basis in self.bases.items()
-        ]
-        return np.concatenate(parts, axis=1)
-
-
-def _predicted(law: Law) -> FloatArray:
-    values = predictions(law)
-    return np.empty((law.n, 0)) if values is None else values
+@corrector_of.register
+def _(residuals: CensoredResiduals, law: Law, checked: CheckedRows) -> Corrector:
+    if not law.can("log_prob"):
+        _refuse_kind(residuals, law, checked)
+    assert isinstance(checked, CensoredRows)
+    return HazardCorrector(np.array(checked.cuts))

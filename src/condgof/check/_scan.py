@@ -1,12 +1,9 @@
-"""Slices: those that a search finds, and those that the user names beforehand.
+"""Slices that a search finds.
 
 The search goes over all intervals of a column and all rectangles of two, against a null
 that is drawn. With signals ψ_k of mean 0 under the law, N_k(S) = Σ_{i∈S} ψ_k(y_i)/√Var, a
 slice counts max_k |N_k(S)| − √(2 log(n/|S|)), so that small slices do not win by their
 number.
-
-Slices named beforehand need no draws: the normal law of sums with a correction for
-skewness, of a discrete y Bennett's inequality; Holm's correction for their number.
 """
 
 from __future__ import annotations
@@ -14,29 +11,23 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, stdtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._axes import Axis, Cut, digits, moment, moments
-from condgof.check._findings import Reader, led, severity
-from condgof.check._frame import numbered_frame
+from condgof.check._axes import Axis, Cut
+from condgof.check._certain import CertainRows
+from condgof.check._findings import severity
 from condgof.check._record import Condition, Finding, Slice
 from condgof.check._size import units_of
-from condgof.check._text import listed
 from condgof.check._words import direction_of
-from condgof.check.kinds import CellSignals, CheckedRows, ReplicatedSignals, Signals
+from condgof.check.kinds import ReplicatedSignals, Signals
 from condgof.engine import Engine
-from condgof.errors import InputError, InputTypeError
-from condgof.methods import SubgroupStatistic
 from condgof.null import Dependence, pvalue, settle_ties
-from condgof.residuals import draw_exceptions, hazards, other_cells
-from condgof.sample import KeyArray, Seed, Use, read_groups, rows_by_content
-from condgof.stein import PIECE_ROWS
+from condgof.sample import KeyArray, Seed, Use, rows_by_content
 
 #: Quantile bins of a column by itself.
 BINS = 20
@@ -63,10 +54,6 @@ LEAST_ROWS = 50
 SEARCHED = 100_000
 #: Rows whose y is resampled from the model; of more rows, a random choice.
 REDRAWN = 2048
-#: Most exceptions in a draw of a discrete y whose rows are nearly certain.
-EXCEPTIONS = 1024
-#: Most cells of these exceptions.
-CELLS = 2**14
 #: Units that get random signs, where y cannot be resampled.
 UNITS = 2048
 #: Values as near as this are equal, as draws are made in single precision.
@@ -102,12 +89,6 @@ UNIT_SIGNS = 24
 Variances: TypeAlias = tuple[FloatArray, ...]
 #: How draws are made, the variances that go with them, what makes `CHUNK` draws.
 Null: TypeAlias = tuple[str, Variances, Callable[[int], FloatArray]]
-#: Rows that have a name: in words and as a query ("" for a mask), and their positions.
-NamedRows: TypeAlias = tuple[Condition, IntArray]
-#: Most values of a column of numbers that ``by=`` makes a group each.
-MOST_VALUES = 50
-#: The smallest p-value that is reported.
-TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,11 +336,6 @@ class Scan:
             scans.append(cls(space, signals, variances, draws, how, best))
         found = max(scans, key=lambda scan: scan.pvalue)
         return replace(found, seconds=time.perf_counter() - began)
-
-    @property
-    def statistic(self) -> SubgroupStatistic:
-        """The largest value of all slices, as one more family of the verdict."""
-        return SubgroupStatistic(statistic=self.best.value, draws=self.draws)
 
     @property
     def pvalue(self) -> float:
@@ -626,7 +602,7 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
     whole_scales = [
         np.asarray(1.0 / np.sqrt(variance), dtype=np.float32) for variance in variances
     ]
-    usual = [] if rare is None else [rare.usually(part) for part in space.parts]
+    usual = [] if rare is None else [usual_cells(rare, part) for part in space.parts]
 
     def task(start: int) -> FloatArray:
         rng = seed.stream(Use.CHECK, DRAWN, start)
@@ -639,85 +615,28 @@ def _by_redraw(space: Space, signals: Signals, variances: Variances, seed: Seed)
             for part, total, most, scale in zip(
                 space.parts, z, usual, whole_scales, strict=True
             ):
-                total += _over(part, most + rare.cells(part, draw, row, less, CHUNK), scale)
+                added = exception_cells(part, draw, row, less, CHUNK)
+                total += _over(part, most + added, scale)
         return _largest(space, z, signals.skewness)
 
     return "y drawn anew from the model", variances, task
 
 
-@dataclass(frozen=True, eq=False)
-class CertainRows:
-    """Rows of a discrete y whose most probable cell is nearly certain, to be resampled."""
+def usual_cells(rare: CertainRows, part: Part) -> FloatArray:
+    """Return sums over the cells of a part without exceptions, (cells, 1, K)."""
+    return np.asarray(part.members[:, rare.rows] @ rare.usual[:, : part.signals])[:, None]
 
-    #: What cells say, which rows they are, (r,), and the others.
-    signals: CellSignals
-    rows: IntArray
-    others: IntArray
-    #: The most probable cells and their signals, (r,) and (r, K).
-    mode: IntArray
-    usual: AnyArray
-    #: Sums over rows of −log P(no exception), (r,).
-    hazard: FloatArray
 
-    @classmethod
-    def of(cls, signals: Signals) -> CertainRows | None:
-        """Take the surest rows, as many as have some exceptions in all."""
-        cells, n = signals.cells, len(signals.values)
-        assert cells is not None
-        pieces = np.split(np.arange(n), range(PIECE_ROWS, n, PIECE_ROWS))
-        told = [
-            (p.argmax(axis=1), 1.0 - p.max(axis=1))
-            for p in map(cells.probabilities, pieces)
-        ]
-        mode, chance = (np.concatenate(parts) for parts in zip(*told, strict=True))
-        most = min(EXCEPTIONS, CELLS / cells.probabilities(pieces[0][:1]).shape[1])
-        order = np.argsort(chance, kind="stable")
-        sure = (np.cumsum(chance[order]) <= most) & (chance[order] < 0.5)
-        rows = np.sort(order[sure][: n - 1])  # one row at least is drawn like others
-        if not len(rows):
-            return None
-        parts = (
-            cells.at(some, mode[some][:, None])
-            for some in np.array_split(rows, len(pieces))
-        )
-        usual = np.concatenate(list(parts))[:, 0]
-        hazard = np.cumsum(hazards(chance[rows]))
-        others = np.flatnonzero(np.isin(np.arange(n), rows, invert=True))
-        return cls(cells, rows, others, mode[rows], usual, hazard)
+def exception_cells(
+    part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int
+) -> FloatArray:
+    """Return what exceptions add to these sums in each draw, (cells, m, K)."""
+    from scipy.sparse import csr_matrix  # takes long to import
 
-    def drawn(
-        self, rng: np.random.Generator, m: int
-    ) -> tuple[IntArray, IntArray, AnyArray]:
-        """Return exceptions in m draws: draw and row (e,), and change of signals (e, K).
-
-        Points of a Poisson process: a row that has any in a draw, with its probability, is
-        an exception.
-        """
-        exceptions = draw_exceptions(self.hazard, rng, m)
-        number = exceptions.rows
-        rows = self.rows[number]
-        p = self.signals.probabilities(rows)
-        codes = other_cells(p, self.mode[number], exceptions.uniforms)
-        change = self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
-        return exceptions.draws, rows, change
-
-    def usually(self, part: Part) -> FloatArray:
-        """Return sums over the cells of a part without exceptions, (cells, 1, K)."""
-        return np.asarray(part.members[:, self.rows] @ self.usual[:, : part.signals])[
-            :, None
-        ]
-
-    @staticmethod
-    def cells(
-        part: Part, draw: IntArray, rows: IntArray, less: AnyArray, m: int
-    ) -> FloatArray:
-        """Return what exceptions add to these sums in each draw, (cells, m, K)."""
-        from scipy.sparse import csr_matrix  # takes long to import
-
-        count, k = part.signals, np.arange(part.signals)
-        at = np.arange(len(rows)).repeat(count), (draw[:, None] * count + k).ravel()
-        added = csr_matrix((less[:, :count].ravel(), at), (len(rows), m * count))
-        return np.asarray((part.members[:, rows] @ added).toarray().reshape(-1, m, count))
+    count, k = part.signals, np.arange(part.signals)
+    at = np.arange(len(rows)).repeat(count), (draw[:, None] * count + k).ravel()
+    added = csr_matrix((less[:, :count].ravel(), at), (len(rows), m * count))
+    return np.asarray((part.members[:, rows] @ added).toarray().reshape(-1, m, count))
 
 
 def _over(part: Part, cells: AnyArray, scale: AnyArray) -> AnyArray:
@@ -740,269 +659,3 @@ def _largest(space: Space, every: list[AnyArray], skewness: FloatArray) -> Float
             z.max(axis=0).max(axis=1)
         )  # in this order: slices lie farthest apart
     return np.asarray(np.max(largest, axis=0), dtype=np.float64)
-
-
-def read_sets(
-    by: object, named: Sequence[Any], checked: CheckedRows, given: int
-) -> list[NamedRows]:
-    """Read groups and slices; `given` rows are in the user's data."""
-    if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable):
-        raise InputError(
-            "slices must be a list of slices: put it in brackets, slices=[...]."
-        )
-    groups = [] if by is None else read_by(by, checked, given)
-    return [*groups, *(read_named(one, checked, given) for one in named)]
-
-
-def read_named(spec: object, checked: CheckedRows, given: int) -> NamedRows:
-    """Read a slice that the user names: a query, what has one, or a truth value a row."""
-    query = spec if isinstance(spec, str) else getattr(spec, "query", None)
-    if isinstance(query, str) and query.strip():
-        words = str(getattr(spec, "words", query))
-        frame = numbered_frame(checked)
-        try:
-            rows = np.flatnonzero(
-                np.isin(checked.rows, frame.query(query).index.to_numpy(np.int64))
-            )
-        except Exception as error:  # whatever a query may raise
-            raise InputError(
-                f"The slice {query!r} is no query that pandas can answer"
-                f" ({type(error).__name__}: {error}). It is asked of x and what is"
-                f" predicted: {listed(frame.columns, 12)}; not of y, since rows that are"
-                " chosen by what happened differ from any model."
-            ) from error
-    else:
-        rows = np.flatnonzero(_mask(spec, given)[checked.rows])
-        words, query = f"the {len(rows):,} rows of a mask", ""
-    if not len(rows):
-        raise InputError(
-            f"No row is in the slice {words!r}. Leave it out, or make it larger."
-        )
-    return Condition("", words, query), rows
-
-
-def _mask(spec: object, given: int) -> AnyArray:
-    """Read one truth value for each row of the user's data, (given,)."""
-    try:
-        raw = np.asarray(spec)
-    except Exception:  # whatever an object's __array__ may raise
-        raw = np.asarray(None)
-    if (
-        raw.dtype.kind == "O"
-        and raw.ndim
-        and all(isinstance(v, (bool, np.bool_)) for v in raw.flat)
-    ):
-        raw = raw.astype(bool)
-    if raw.dtype.kind != "b" or raw.shape != (given,):
-        got = f"{raw.dtype} values of shape {raw.shape}" if raw.ndim else f"{spec!r:.60}"
-        raise InputTypeError(
-            f"slices has {got}, which is no slice. A slice is a query of x and what is"
-            " predicted, such as 'age < 30', or a truth value (none missing) for each of"
-            f" the {given} rows of the data."
-        )
-    return raw
-
-
-def read_by(by: Any, checked: CheckedRows, given: int) -> list[NamedRows]:
-    """Read the groups of ``by=``: a column of x or what is predicted, or a label a row."""
-    if isinstance(by, str):
-        axis = next((axis for axis in checked.axes if by in (axis.label, axis.name)), None)
-        if axis is None:
-            known = f"those are {listed([axis.label for axis in checked.axes], 12)}"
-            no = f"by has {by!r}, which is no column that varies: {known}"
-            raise InputError(f"{no}. Or pass one label for each row.")
-        values, groups = np.unique(axis.values, return_inverse=True)
-        if axis.levels is None and len(values) > MOST_VALUES:
-            raise InputError(
-                f"by={by!r} is a column of {axis.kind} with {len(values)} values, too many"
-                f" for a group each (at most {MOST_VALUES}). Cut it into ranges,"
-                f" by=pandas.cut(x[{by!r}], 5), or, if its values are labels, pass them,"
-                f" by=x[{by!r}]."
-            )
-        told = [
-            axis.equals(one)
-            for one in (moments(values) if axis.kind == "dates" else values)
-        ]
-    else:
-        groups = read_groups(by, None, given, checked.rows, what="by")
-        _, first = np.unique(groups, return_index=True)
-        if len(first) in (1, checked.n):
-            alike = "the same in all" if len(first) == 1 else "different in each of the"
-            raise InputError(
-                f"by is {alike} {checked.n} rows. Pass labels that are the same in a group."
-            )
-        labels = np.asarray(by).reshape(-1)[checked.rows][first]
-        name = getattr(by, "name", None)
-        name = "group" if name is None or callable(name) or name == "" else str(name)
-        levels = getattr(getattr(by, "dtype", None), "categories", None)
-        place = {str(level): i for i, level in enumerate(() if levels is None else levels)}
-        keys = [place.get(str(label), label) for label in labels]
-        order = sorted(range(len(keys)), key=lambda i: (isinstance(keys[i], str), keys[i]))
-        groups = np.argsort(order)[groups]
-        texts = [_text(labels[i]) for i in order]
-        for i, text in enumerate(texts):
-            if (same := texts.index(text)) < i:
-                both = f"{labels[order[same]]!r} and {labels[order[i]]!r}"
-                raise InputError(
-                    f"by has groups that read the same, {both}. Make labels of one type."
-                )
-        told = [Condition(name, f"{name} = {text}", "") for text in texts]
-    return [
-        (condition, np.flatnonzero(groups.reshape(-1) == k))
-        for k, condition in enumerate(told)
-    ]
-
-
-def _text(label: object) -> str:
-    if isinstance(label, np.datetime64):
-        return moment(int(label.astype("M8[us]").astype(np.int64)))
-    return digits(float(label)) if isinstance(label, (float, np.floating)) else str(label)
-
-
-def named_slices(
-    sets: Sequence[NamedRows], reader: Reader, signals: Signals, alpha: float
-) -> tuple[Slice, ...]:
-    """Test rows that have a name each; the smallest p-values first.
-
-    `reader` is that of all rows.
-    """
-    checked = reader.checked
-    tests = [strongest_signal(signals, rows, reader.units) for _, rows in sets]
-    reaches = [1.0] * len(sets)
-    if reader.units is None and signals.replicated is not None:
-        own = _tests_by_replicates(signals, signals.replicated, [rows for _, rows in sets])
-        tests = [one.test for one in own]
-        reaches = [one.inflation for one in own]
-    adjusted = holm(np.array([p for p, _, _ in tests]))
-    reach = -float(ndtri(alpha / (2.0 * len(sets) * len(signals.about))))
-    reader = replace(reader, reach=reach)
-    slices = []
-    adjusted_tests = zip(sets, adjusted.tolist(), tests, reaches, strict=True)
-    for (condition, rows), p, (_, k, z), wider in adjusted_tests:
-        wide = replace(reader, reach=wider * reader.reach)
-        findings = led(wide.findings(rows), signals.about[k], z)
-        said = direction_of(findings[0]) if p <= alpha else "no evidence"
-        about = (
-            (condition,),
-            condition.words,
-            condition.query,
-            checked.rows[rows],
-            len(rows) / checked.n,
-        )
-        slices.append(
-            Slice(*about, p, TINY * len(sets), findings, severity(findings[0]), said)
-        )
-    return tuple(sorted(slices, key=lambda one: one.pvalue))
-
-
-def strongest_signal(
-    signals: Signals, rows: IntArray, units: IntArray | None
-) -> tuple[float, int, float]:
-    """Return the p-value of some rows, the signal that is strongest there, and N of it."""
-    values = signals.values[rows]
-    sums, n = values.sum(axis=0), len(rows)
-    known = (
-        n * signals.square
-        if signals.variance is None
-        else signals.variance[rows].sum(axis=0)
-    )
-    if units is not None or signals.variance is None:
-        of = (
-            np.arange(n)
-            if units is None
-            else np.unique(units[rows], return_inverse=True)[1]
-        )
-        logs, z = _by_units(values, np.asarray(of), known)
-    elif signals.bound is not None:
-        logs, z = bennett_bound(sums, known, signals.bound), sums / np.sqrt(known + 1.0)
-    else:
-        z = sums / np.sqrt(known)
-        normal = straightened(z, signals.third or (0.0,) * len(z), n)
-        logs = np.minimum(
-            math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0
-        )  # log P(|Z| ≥ |z|)
-    k = int(np.argmin(logs))
-    return (
-        max(min(1.0, len(sums) * math.exp(max(float(logs[k]), -700.0))), TINY),
-        k,
-        float(z[k]),
-    )
-
-
-class ReplicatedTest(NamedTuple):
-    """A test of named rows whose null is whole samples in place of y."""
-
-    test: tuple[float, int, float]  #: p-value, strongest signal, and N of it.
-    #: How many times as much as its variance says the strongest sum varies, at least 1.
-    inflation: float
-
-
-def _tests_by_replicates(
-    signals: Signals, replicated: ReplicatedSignals, sets: Sequence[IntArray]
-) -> list[ReplicatedTest]:
-    """Compare sums over named rows with those of whole samples, by Student's t.
-
-    If sums of y and of m samples are exchangeable and about normal, the former less the
-    mean of the latter over their standard deviation, and over √(1 + 1/m), is Student's t
-    with m − 1 degrees of freedom.
-    """
-    drawn = replicated.sums(sets)
-    m = len(drawn)
-    tests = []
-    for rows, sums in zip(sets, np.moveaxis(drawn, 1, 0), strict=True):
-        spread = np.maximum(sums.std(axis=0, ddof=1), 1e-150)
-        t = (signals.values[rows].sum(axis=0) - sums.mean(axis=0)) / spread
-        t /= math.sqrt(1.0 + 1.0 / m)
-        k = int(np.argmax(np.abs(t)))
-        p = min(1.0, 2.0 * len(t) * float(stdtr(m - 1, -abs(t[k]))))
-        inflation = 1.0
-        if signals.variance is not None:
-            known = math.sqrt(max(float(signals.variance[rows, k].sum()), 1e-300))
-            inflation = max(1.0, float(spread[k]) / known)
-        test = (max(p, TINY), k, float(t[k]))
-        tests.append(ReplicatedTest(test=test, inflation=inflation))
-    return tests
-
-
-def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
-    """Correct standardised sums of n terms for skewness: N − aN² + a²N³/3, increasing."""
-    a = np.asarray(third) / (6.0 * math.sqrt(n))
-    return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)
-
-
-def bennett_bound(
-    sums: FloatArray, variance: FloatArray, bound: FloatArray | float = 1.0
-) -> FloatArray:
-    """Return log of 2·exp(−V·h(t/V)), h(u) = (1 + u)log(1 + u) − u, in units of `bound`."""
-    v = np.maximum(variance / np.square(bound), 1e-300)
-    u = np.abs(sums) / bound / v
-    return np.asarray(np.minimum(math.log(2.0) - v * ((1.0 + u) * np.log1p(u) - u), 0.0))
-
-
-def _by_units(
-    values: FloatArray, units: IntArray, known: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Compare sums with their variation between units, by Student's t distribution.
-
-    z = Σ_u S_u/√(Σ_u S_u²) of the sums S_u over units. Sums that differ in variance make
-    large z rarer, not more frequent (Benjamini, 1983, JASA 78). The p-value of c units is
-    at least 2^(1 − c): that often all S_u have the same sign, and sums that differ in
-    nothing but their sign, such as those of classes or of the scores of a Laplace
-    distribution, have the largest z then, √c.
-    """
-    count = int(units.max()) + 1
-    each = np.stack([np.bincount(units, column, count) for column in values.T])
-    # At least what is known of it: a few rows may be alike by chance.
-    variance = np.maximum(np.square(each).sum(axis=1), np.maximum(known, 1e-300))
-    z = each.sum(axis=1) / np.sqrt(variance)
-    # z² ≤ count by Cauchy and Schwarz; as a t statistic of the mean over units.
-    t = z * np.sqrt((count - 1) / np.maximum(count - z**2, 1e-12)) if count > 1 else 0.0 * z
-    by_student = 2.0 * stdtr(max(count - 1, 1), -np.abs(t))
-    pvalues = np.clip(by_student, math.ldexp(1.0, 1 - min(count, 1000)), 1.0)
-    return np.log(pvalues), z
-
-
-def holm(pvalues: FloatArray) -> FloatArray:
-    order = np.argsort(pvalues, kind="stable")
-    stepped = np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1))
-    return np.asarray(np.minimum(stepped, 1.0)[np.argsort(order)])

@@ -21,14 +21,18 @@ from scipy.special import gammaincinv, ndtri, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import SD
-from condgof.check._record import Effect, Interval, Power, Tolerance
+from condgof.check._record import EffectSize, Interval, Power, Tolerance
 from condgof.check._sampled import some_rows
 from condgof.engine import single_threaded_blas
-from condgof.errors import check_number
 from condgof.kernels import CovariateKernel, Gaussian, median_distance
 from condgof.laws import Law, Outcomes
 from condgof.methods import Design
-from condgof.null import Dependence, effective_df, weights_by_size
+from condgof.null import (
+    Dependence,
+    effective_df,
+    intraclass_correlation,
+    weights_by_size,
+)
 from condgof.residuals import Residuals, SteinTestFunctions
 from condgof.result import decimals, estimate_text, short
 from condgof.sample import Seed, Use
@@ -45,7 +49,7 @@ ROWS = 0
 SIZE = 5
 #: Pairs of rows whose median distance is computed.
 PAIRS = 6
-SHIFT = f"a constant shift of {{}} {SD}"
+SHIFT = f"a uniform bias of {{}} {SD}"
 ON_SCORES = "on its normal-score scale"
 BY_SCORES = "as its scores suggest"
 #: Relative error of the kernel matrix at which landmarks are enough.
@@ -74,18 +78,26 @@ UNDECIDED = "undecided"
 POWER = 0.8
 #: What the combination of several statistics costs the verdict: as much as this share of α.
 SHARE_OF_ALPHA = 1 / 2
-#: The same where rows depend on each other: random signs of few units, of which the larger
-#: of two p-values may count, cost as much again.
-SHARE_OF_ALPHA_BY_UNITS = 1 / 4
+#: The same where rows come in groups: random signs of few groups, of which the larger of
+#: two p-values may count, cost as much again.
+SHARE_OF_ALPHA_BY_GROUP = 1 / 4
+#: The same where rows come in blocks of time, which are fewer than they seem: each draw has
+#: blocks of random lengths.
+SHARE_OF_ALPHA_BY_BLOCK = 1 / 16
 #: The information of the verdict on log σ, over that of a shift. Fisher's is 2; its
 #: statistics, which are for other misfits as well, use this much of it for a spread that
 #: is too small.
 INFORMATION_ON_SPREAD = 1.7
+#: The same where rows come in blocks of time: squares of few blocks are skewed, and random
+#: signs find a spread that is too large less often.
+INFORMATION_ON_SPREAD_BY_BLOCK = 1.5
 #: The largest minimum detectable effect that is reported, in standard deviations of y.
 MOST = 4.0
-HOPELESS = "With so few rows, or groups of them, hardly any misfit would have been found."
-UNKNOWN = "What size of misfit would have been found is not known"
-TOO_FAR = f"{UNKNOWN}: the data lie too far from what the model says."
+#: The largest correlation of neighbouring rows that is reckoned with.
+LARGEST_LAG_ONE = 0.99
+HOPELESS = "With so few rows, or groups of them, hardly any misfit is detectable."
+UNKNOWN = "The minimum detectable effect is not known"
+TOO_FAR = f"{UNKNOWN}: the data lie too far from the predictions."
 
 #: From some rows to E[(ξ_i·ξ_j)²] under the model, of pairs of them.
 Squares = Callable[[IntArray], FloatArray]
@@ -331,6 +343,8 @@ class Size:
     #: Whether it is a shift of a single z, so that what is found tells which spread is
     #: found, too.
     single: bool = False
+    #: The information of the verdict on log σ of a single z, over that on its mean.
+    information_on_spread: float = INFORMATION_ON_SPREAD
     #: The largest size that is reported as detectable, in `unit`.
     most: float = MOST
 
@@ -351,12 +365,12 @@ class Size:
     def _wider(self, part: PairSums) -> Callable[[float], float]:
         return lambda d: self.wider(self.of(d / part.near))
 
-    def power(self, alpha: float, n: int | None) -> Power:
+    def power(self, alpha: float, n: int | None, share: float = SHARE_OF_ALPHA) -> Power:
         """Return the size whose D̂ is large enough in `POWER` of all samples of n rows.
 
         `n` is None where rows depend on each other: then samples have as many units.
+        `share` is the part of α that the combination of statistics leaves.
         """
-        share = SHARE_OF_ALPHA_BY_UNITS if n is None else SHARE_OF_ALPHA
         least, spread, sizes = -math.log(1.0 + alpha - POWER) / (n or math.inf), None, []
         for part in self.parts:
             square = (
@@ -377,47 +391,40 @@ class Size:
             return Power(
                 None if far else math.inf, None, POWER, alpha, TOO_FAR if far else HOPELESS
             )
-        words = self.like.format(short(size)) + (f" ({self._how})" if self.note else "")
+        words = self.like.format(short(size))
         if self.single:
-            spread = math.exp(size / math.sqrt(INFORMATION_ON_SPREAD))
-            words += (
-                ", or a spread wrong by a factor of"
-                f" {spread:.{decimals(spread - 1.0) - 1}f},"
-            )
-        found = (
-            f"{words[0].upper()}{words[1:]} would have been found with probability"
-            f" {POWER:g}."
-        )
+            spread = math.exp(size / math.sqrt(self.information_on_spread))
+            factor = f"{spread:.{decimals(spread - 1.0) - 1}f}"
+            words = f"bias {short(size)} SD, spread ×{factor}"
+        how = f" ({self._how})" if self.note else ""
+        found = f"Minimum detectable (power {POWER:g}): {words}{how}."
         return Power(size, spread, POWER, alpha, found)
 
     @property
     def _how(self) -> str:
         return self.note.partition(";")[0]
 
-    def effect(self, rejected: bool, level: float = 0.95) -> Effect:
+    def effect(self, rejected: bool, level: float = 0.95) -> EffectSize:
         """Return the size with its interval, from 0 where the model is not rejected."""
         low, high = self.bounds((1.0 - level) / 2.0)
         at = self.estimate
         size = Interval(at, low if rejected else 0.0, max(high, at), level)
         unit = f"{self.unit} ({self._how})" if self.note else self.unit
-        how, (seen, within) = "at most as large as", (short(size.high), "")
+        how, (seen, within) = "at most as detectable as", (short(size.high), "")
         if size.low != 0:
             how, (seen, within) = (
-                "as large as",
+                "as detectable as",
                 estimate_text(size.estimate, size.low, size.high),
             )
         rest = "; ".join(part for part in (within, self.note) if part)
-        return Effect(
+        return EffectSize(
             size, unit, f"{how} {self.like.format(seen)}{f' ({rest})' if rest else ''}"
         )
 
 
-def check_allowed(allowed: object) -> float:
-    wanted = "a positive number, the largest misfit that you allow"
-    return check_number(allowed, "tolerance", wanted, lambda value: 0 < value < math.inf)
-
-
-def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> Tolerance:
+def tolerance_of(
+    bench: Bench, effect: EffectSize, allowed: float, alpha: float
+) -> Tolerance:
     """Compare one-sided bounds of the size, at level 1 − alpha, with what is allowed."""
     low, high = bench.size.bounds(alpha)
     low = (
@@ -444,7 +451,7 @@ def tolerance_of(bench: Bench, effect: Effect, allowed: float, alpha: float) -> 
             UNDECIDED,
             f"Undecided: the misfit is {between}, {of}. More rows would tell.",
         )
-    return Tolerance(allowed, verdict, low, high, words)
+    return Tolerance(allowed, verdict, low, high, words, unit=effect.unit)
 
 
 def features_of_x(k: CovariateKernel, bench: Bench) -> AnyArray:
@@ -515,6 +522,7 @@ def shift_size(u: FloatArray, scores: FloatArray, bench: Bench, *, note: str = "
         like=SHIFT,
         note=note,
         single=d_y == 1,
+        information_on_spread=information_on_spread(u[:, 0], bench.dependence),
     )
 
 
@@ -550,7 +558,50 @@ def mean_residuals(outcomes: Outcomes, moved: FloatArray) -> FloatArray:
 def power_of(bench: Bench, alpha: float) -> Power:
     """Find the smallest misfit that the verdict finds with probability `POWER`."""
     alone = bench.dependence.independent
-    units = bench.n if alone else bench.dependence.count or bench.n
+    groups = bench.dependence.count
+    units = bench.n if alone else groups or bench.n
     if 2.0 ** (1 - units) > alpha / 2:
         return Power(math.inf, None, POWER, alpha, HOPELESS)
-    return bench.size.power(alpha, bench.n if alone else None)
+    if alone:
+        return bench.size.power(alpha, bench.n, SHARE_OF_ALPHA)
+    share = SHARE_OF_ALPHA_BY_GROUP if groups else SHARE_OF_ALPHA_BY_BLOCK
+    return bench.size.power(alpha, None, share)
+
+
+def information_on_spread(z: FloatArray, rows: Dependence) -> float:
+    """Return the information of the verdict on log σ of z (n,), over that on its mean."""
+    is_series = rows.codes is None and not rows.independent
+    base = INFORMATION_ON_SPREAD_BY_BLOCK if is_series else INFORMATION_ON_SPREAD
+    return base / spread_inflation(z, rows)
+
+
+def spread_inflation(z: FloatArray, rows: Dependence) -> float:
+    """Return by how much less dependence inflates Var(log σ̂) than that of the mean of z.
+
+    Squares of normal numbers of correlation ρ have the correlation ρ². The mean over
+    groups of n_g rows, weighted as in `condgof.null.weights_by_size`, has the variance
+    1/Σ n_g/(1 + (n_g − 1)ρ), and that of an AR(1) process of correlation ρ is inflated by
+    (1 + ρ)/(1 − ρ).
+
+    Parameters
+    ----------
+    z : ndarray of shape (n,)
+        Normal scores.
+    rows : Dependence
+        How rows depend on each other.
+    """
+    if rows.independent:
+        return 1.0
+    centred = z - z.mean()
+    if rows.codes is None:
+        squares = float(centred @ centred)
+        rho = float(centred[1:] @ centred[:-1]) / (squares or 1.0)
+        rho = min(max(rho, 0.0), LARGEST_LAG_ONE)
+        return (1.0 + rho**2) / (1.0 + rho) ** 2
+    rho = intraclass_correlation(centred[:, None], rows.codes)
+    n_g = np.bincount(rows.codes)
+
+    def information(correlation: float) -> float:
+        return float(np.sum(n_g / (1.0 + (n_g - 1) * correlation)))
+
+    return information(rho) / information(rho**2)

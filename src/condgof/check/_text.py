@@ -1,217 +1,714 @@
-"""The message of a check in a sentence or two, and all of it as text for a terminal."""
+"""The message of a check in a sentence or two, and all of it as lines for a terminal.
+
+Lines are made of spans, and spans have roles: `str(report)` joins their texts, and the
+command line colours them.
+"""
 
 from __future__ import annotations
 
+import enum
 import textwrap
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from condgof.check._advice import gain_words
+from condgof.check._effect_words import effect_headline, effect_range
 from condgof.check._findings import distance
+from condgof.check._numbers import NumberFormat, rows_text
 from condgof.check._quantities import QUANTITIES
-from condgof.check._record import Check, Finding, Slice
-from condgof.check._words import brief_of, direction_of
-from condgof.result import pvalue_words
+from condgof.check._record import AvoidableLoss, Check, Effect, Finding, Slice
+from condgof.check._words import (
+    NUMBER_FORMATS,
+    brief_of,
+    direction_of,
+    finding_row,
+    outlier_labels,
+)
+from condgof.methods import FAMILIES
+from condgof.residuals import OUTLIERS
+from condgof.result import pvalue_number, pvalue_words
 
 if TYPE_CHECKING:
     from condgof.check.kinds import CheckedRows
 
-WIDTH = 100
-#: What a paragraph is about, and what it says.
-Paragraph: TypeAlias = tuple[str, str]
+#: Columns of text, unless a terminal says how many it has.
+WIDTH = 88
+#: The first column of a table has this many characters, or as many as its longest name;
+#: where the others leave less, they stand on a line of their own.
+LEAST_NAME = 24
+#: Most characters of the first column.
+MOST_NAME = 52
 #: Most groups that are listed.
 GROUPS = 12
-#: Most slices in the message.
-SLICES = 3
-#: Of all rows these are other numbers of the same thing.
-ROBUST = ("shift", "spread", "tails")
-#: The message names the bias where the median of all rows is off by more standard
-#: deviations than this.
-FAR = 0.5
-#: It names the bias, too, where a larger share lies on one side of the predicted median.
-ONE_SIDE = 0.8
-#: It asks whether these are the right predictions where this share lies on one side.
+#: Most groups in the message.
+GROUPS_IN_MESSAGE = 3
+#: Most effects that the message names after the first.
+FURTHER_EFFECTS = 2
+#: Most changes of the model that are listed.
+ADVICES = 3
+#: Columns of x that the first line names.
+COLUMNS_NAMED = 3
+#: A rejection with a larger p-value than this is called weak evidence.
+WEAK = 0.01
+#: The message asks whether these are the right predictions where this share of rows lies
+#: on one side of the predicted median.
 NEARLY_ALL = 0.99
-RIGHT_ONES = "are these the right predictions, in the unit of y (mean and std not swapped)?"
+RIGHT_ONES = "are these the right predictions, in the unit of y (mean and SD not swapped)?"
+#: Characters that would break a line.
+LINE_BREAKS = str.maketrans(dict.fromkeys("\t\n\r\x0b\x0c\x1c\x1d\x1e\x85", " "))
+
+
+class Role(enum.Enum):
+    """What a span is, by which a terminal colours it."""
+
+    PLAIN = "plain"
+    HEADING = "heading"
+    BAD = "bad"  #: The verdict where the model is rejected.
+    WEAK = "weak"  #: The verdict, or a note, that asks for care.
+    GOOD = "good"  #: The verdict where no misfit was found.
+    STRONG = "strong"  #: The headline.
+    DIM = "dim"  #: Intervals, and what is read last.
+
+
+class Span(NamedTuple):
+    """Text of one role."""
+
+    text: str
+    role: Role = Role.PLAIN
+
+
+#: A line of a terminal.
+Line: TypeAlias = tuple[Span, ...]
+
+
+# The verdict, and the message.
+
+
+def is_weak(check: Check) -> bool:
+    """Whether the model is rejected on weak evidence."""
+    return check.rejected and check.pvalue > WEAK
 
 
 def headline(check: Check) -> str:
-    return f"{'Evidence' if check.rejected else 'No evidence'} against {check.subject}"
+    """Return the verdict in two or three words."""
+    of = " of the family of the fitted model" if "fitted" in check.result.details else ""
+    if not check.rejected:
+        return f"No misfit{of} found"
+    return f"Weak evidence of misfit{of}" if is_weak(check) else f"Misfit{of}"
 
 
 def verdict_words(check: Check) -> str:
     return f"{headline(check)} ({check.result.pvalue_words})"
 
 
-def slice_words(one: Slice) -> str:
-    p = pvalue_words(one.pvalue, one.pvalue_floor)
-    return f"{one.words} ({one.n:,} rows): {one.message}; {p}"
-
-
-def lines_of(check: Check) -> Iterator[Paragraph]:
-    yield "verdict", verdict_words(check)
-    yield "message", check.words
-    if check.tolerance is not None:
-        yield "allowed", check.tolerance.words
-    if check.rejected:
-        yield "size", check.effect.words
-    if "fitted" in check.result.details:
-        yield "fitted", check.result.details["fitted"]
-    overall = (
-        f.words
-        for f in check.overall
-        if f.kind not in ("correlation", "class") or f.telling
-    )
-    yield from (("all rows", words) for words in overall)
-    yield from (("where", slice_words(one)) for one in check.slices)
-    if check.rejected and not check.slices and searched_slices(check):
-        yield "where", "no single column or pair of columns stands out"
-    yield from (("groups", slice_words(one)) for one in check.groups[:GROUPS])
-    if len(check.groups) > GROUPS:
-        yield "groups", f"and {len(check.groups) - GROUPS:,} more"
-    yield from (("note", note) for note in check.notes)
-
-
 def searched_slices(check: Check) -> int:
     return int(check.details.get("searched", {}).get("slices", 0))
 
 
-def check_text(
-    check: Check,
-    before: Sequence[Paragraph] = (),
-    after: Sequence[Paragraph] = (),
-    width: int = WIDTH,
-) -> str:
-    """Write everything as text, with more paragraphs before and after."""
-    title = (
-        f"Check of {listed(check.y_columns)} given {listed(check.x_columns)}, n ="
-        f" {check.result.n:,}"
-    )
-    text, last = textwrap.wrap(title, width), ""
-    for about, words in [*before, *lines_of(check), *after]:
-        head = f"  {about if about != last else '':8} "
-        wrap = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False)
-        text += wrap.wrap(words)
-        last = about
-    return "\n".join(text)
-
-
 def listed(names: Sequence[str], most: int = 4) -> str:
-    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
-    return (
-        " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-        or "nothing"
-    )
+    """List names: "a, b and 5 more"."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    if len(shown) > 1:
+        return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0] if shown else "nothing"
 
 
-def message(check: Check, everywhere: Finding | None) -> str:
-    """Write what is wrong overall and where, or what would have been detected."""
-    overall, count, searched = check.overall, len(check.groups), searched_slices(check) > 0
+def message(check: Check) -> str:
+    """Write what is wrong and where, or what could have been detected.
+
+    The first effect comes first, with its share of the avoidable loss. Without a rejection
+    the message has the minimum detectable effect, or the groups that were named and are
+    wrong.
+    """
     groups = [one for one in check.groups if one.pvalue <= check.alpha]
-    columns = {finding.column for finding in overall if finding.kind != "correlation"}
-    brief = partial(_brief, several=len(columns) > 1)
-    if not check.rejected and groups:
-        parts = ", ".join(brief(one.findings[0], one.words) for one in groups[:SLICES])
-        where = (
-            f"{len(groups):,} of {count:,} groups"
-            if count > 1
-            else "the slice that you named"
-        )
-        return (
-            f"Over all rows nothing speaks against the model. It is wrong in {where}:"
-            f" {parts}."
-        )
+    if check.rejected:
+        sentences = _rejected_sentences(check, groups)
+    elif groups:
+        places = _group_places(groups)
+        count = f"{len(groups):,} of {len(check.groups):,} groups"
+        where = count if len(check.groups) > 1 else "the subgroup that you named"
+        sentences = [
+            f"No misfit found overall, but the model is wrong in {where}: {places}"
+        ]
+    else:
+        return f"No misfit found. {check.power.words}"
+    return " ".join(f"{sentence}." for sentence in sentences) + _swapped(check)
+
+
+def _rejected_sentences(check: Check, groups: Sequence[Slice]) -> list[str]:
+    """Return what is wrong, in one or two sentences without full stops."""
+    weak = "Weak evidence: " if is_weak(check) else ""
+    atom = next((one for one in check.overall if one.kind == "atom" and one.telling), None)
+    if atom is not None:
+        # A density gives single values no probability: no change of it gains as much as a
+        # point mass would, and other effects may be no more than its traces.
+        sentences = [atom.words]
+        sentences += [effect_headline(effect) for effect in check.effects[:1]]
+        return sentences
+    if check.effects:
+        first, *others = check.effects
+        sentences = [f"{weak}{_lowered(effect_headline(first), bool(weak))}"]
+        sentences += _shares(first, others)
+        return sentences
+    if check.slices:
+        wrong = f"The model is wrong where {_group_places(check.slices)}"
+        return [f"{weak}{_lowered(wrong, bool(weak))}"]
+    sentences = [f"{weak}{_lowered(hint_words(check), bool(weak))}"]
+    if groups:
+        sentences.append(f"Of the groups that you named: {_group_places(groups)}")
+        return sentences
+    overall = _strongest_overall(check)
+    if _leading_family(check) == OUTLIERS:
+        outliers = (finding for finding in check.overall if finding.kind == "wild")
+        overall = next(outliers, overall)
+    if overall is not None:
+        direction = direction_of(overall)
+        way = f"{direction}, " if direction else ""
+        sentences.append(f"Overall: {way}{brief_of(overall)}")
+    return sentences
+
+
+def _lowered(sentence: str, after_colon: bool) -> str:
+    """Return a sentence as it stands after a colon, its first letter small."""
+    return f"{sentence[:1].lower()}{sentence[1:]}" if after_colon else sentence
+
+
+def _shares(first: Effect, others: Sequence[Effect]) -> list[str]:
+    """Say how much of the avoidable loss the first effects carry, where there are more."""
+    if not others:
+        return []
+    named = [f"{one.name} {_share(one)}" for one in others[:FURTHER_EFFECTS]]
+    more = len(others) - len(named)
+    if more:
+        named.append(f"{more} more")
+    return [f"This is {_share(first)} of the avoidable loss; then {', '.join(named)}"]
+
+
+def _share(effect: Effect) -> str:
+    return f"{100.0 * effect.share:.0f}%"
+
+
+def _group_places(groups: Sequence[Slice]) -> str:
+    """Name groups with what is wrong in each, in brackets."""
+    named = [
+        f"{one.words} ({one.direction}, {brief_of(one.findings[0])})"
+        for one in groups[:GROUPS_IN_MESSAGE]
+    ]
+    more = len(groups) - len(named)
+    if more:
+        named.append(f"and {more:,} more")
+    return ", ".join(named)
+
+
+def _strongest_overall(check: Check) -> Finding | None:
+    """Return the number of all rows that is furthest outside of its interval."""
+    telling = [one for one in check.overall if one.telling and one.kind in NUMBER_FORMATS]
+    return max(telling, key=distance, default=None)
+
+
+def _leading_family(check: Check) -> str | None:
+    """Return the family of the test with the smallest p-value."""
+    families = check.result.details.get("families", {})
+    return min(families, key=lambda name: families[name], default=None)
+
+
+def hint_words(check: Check) -> str:
+    """Name the column or family of the test with the smallest p-value, as a hint."""
+    details = check.result.details
+    none = "The model is wrong"
+    if check.details.get("searched"):
+        none += ", but no single effect is significant by itself"
+    column = details.get("strongest_column")
+    families = details.get("families", {})
+    family = _leading_family(check)
+    floor = check.result.pvalue_floor
+    if column is not None:
+        is_leading = family is None or column["pvalue"] <= families[family]
+        if is_leading or column["pvalue"] <= check.alpha:
+            name = column["column"]
+            if "level" in column:
+                name = f"{name} = {column['level']}"
+            p = pvalue_words(column["pvalue"], floor)
+            return f"{none}; the strongest hint is {name} ({p})"
+    if family is None:
+        return none
+    descriptions = {spec.name: spec.description for spec in FAMILIES}
+    p = pvalue_words(families[family], floor)
+    about = descriptions.get(family, family)
+    return f"{none}; the strongest hint is the test of {about} ({p})"
+
+
+def _swapped(check: Check) -> str:
+    """Ask about the predictions where nearly all rows lie on one side of their median."""
     if not check.rejected:
-        return f"Nothing speaks against the model. {check.power.words}"
-    told, sentences = (check.slices or groups)[:SLICES], []
-    nowhere = everywhere is None and not told
-    if nowhere:
-        known = (finding for finding in overall if finding.kind in QUANTITIES)
-        everywhere = max(known, key=distance, default=None)
-        if everywhere is None or not everywhere.telling:
-            # Single rows may be what is wrong; else a number that is half way to being
-            # certain.
-            wild = next(
-                (finding.words for finding in overall if finding.kind == "wild"), ""
-            )
-            rest = (
-                f"Of all rows: {wild}"
-                if wild
-                else "No number of all rows differs with certainty"
-            )
-            if not wild and everywhere is not None and distance(everywhere) >= 0.5:
-                rest += f"; what comes nearest: {everywhere.words}"
-            where = ", and no column or pair of columns tells where" if searched else ""
-            return f"The model is wrong{where}. {rest}."
-    elif everywhere is not None:
-        everywhere = _same(everywhere, overall)
-    if everywhere is not None:
-        sentences.append(
-            f"{QUANTITIES[everywhere.kind].subject} over all rows: {brief(everywhere)}"
-        )
-    for kind in dict.fromkeys(one.kind for one in told):
-        parts = ", ".join(
-            brief(one.findings[0], one.words) for one in told if one.kind == kind
-        )
-        if everywhere is not None and kind == everywhere.kind:
-            worse = {one.direction for one in told if one.kind == kind} == {
-                direction_of(everywhere)
-            }
-            sentences[0] += f"; {'above all' if worse else 'and'} {parts}"
+        return ""
+    for finding in check.overall:
+        if finding.kind == "shift" and finding.telling:
+            sentence = _one_side(finding, check.checked)
+            if sentence:
+                return f" {sentence}"
+    return ""
+
+
+def _one_side(finding: Finding, checked: CheckedRows) -> str:
+    """Say how many rows lie on one side of the predicted median, if nearly all do."""
+    scores = checked.normal_scores_of(finding.column)
+    if scores is None:
+        return ""
+    is_above = finding.estimate > 0
+    on_side = scores > 0 if is_above else scores < 0
+    count = int(on_side.sum())
+    n = len(scores)
+    if count < NEARLY_ALL * n:
+        return ""
+    rows = f"{'All' if count == n else f'{count:,} of'} {n:,} rows"
+    side = "above" if is_above else "below"
+    of = f" of {finding.column}" if finding.numbers.get("several") else ""
+    return f"{rows} lie {side} the predicted median{of}: {RIGHT_ONES}"
+
+
+# Lines.
+
+
+def check_text(check: Check, width: int = WIDTH) -> str:
+    """Write everything as plain text."""
+    lines = check_lines(check, width=width)
+    return "\n".join(line_text(line) for line in lines)
+
+
+def line_text(line: Line) -> str:
+    """Return the text of a line, without spaces at its end."""
+    return "".join(span.text for span in line).rstrip()
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What else a terminal shows."""
+
+    width: int = WIDTH
+    source: str = ""  #: The table that was read.
+    facts: tuple[tuple[str, str], ...] = ()  #: What else is said of it: a name and words.
+    verbose: bool = False  #: Whether effects and numbers are said in sentences, too.
+
+
+def check_lines(
+    check: Check,
+    *,
+    width: int = WIDTH,
+    source: str = "",
+    facts: Sequence[tuple[str, str]] = (),
+    verbose: bool = False,
+) -> list[Line]:
+    """Return a check as lines of a terminal of `width` columns.
+
+    Parameters
+    ----------
+    check : Check
+        The check.
+    width : int
+        Most characters of a line; words that are longer are not broken.
+    source : str
+        The name of the table that was read.
+    facts : sequence of (name, words)
+        What else is said of the table, under the first line.
+    verbose : bool
+        Whether effects and numbers are said in sentences, too.
+    """
+    options = TextOptions(width, source, tuple(facts), verbose)
+    blocks = [
+        _header_lines(check, options),
+        _verdict_lines(check, width),
+        _effect_lines(check, options),
+        _slice_lines("SUBGROUPS", check.slices, width),
+        _group_lines(check, width),
+        _overall_lines(check, options),
+        _closing_lines(check, width),
+    ]
+    lines: list[Line] = []
+    for number, block in enumerate(blocks):
+        if block and number == 1:
+            lines.append(())
+        lines += block
+        if block and number == 1:
+            lines.append(())
+    return lines
+
+
+def _header_lines(check: Check, options: TextOptions) -> list[Line]:
+    version = check.details.get("versions", {}).get("condgof", "")
+    first = f"condgof {version}".strip()
+    rows = rows_text(check.result.n)
+    parts = [part for part in (first, options.source, rows, _question(check)) if part]
+    lines = _paragraph(" · ".join(parts), options.width, role=Role.DIM)
+    for name, words in options.facts:
+        lines += _paragraph(f"{name}: {words}", options.width, role=Role.DIM)
+    return lines
+
+
+def _question(check: Check) -> str:
+    """Write what is predicted from what: "bikers | hr, workingday, temp, +5"."""
+    names = list(check.x_columns[:COLUMNS_NAMED])
+    more = len(check.x_columns) - len(names)
+    if more:
+        names.append(f"+{more:,}")
+    y = ", ".join(check.y_columns)
+    return f"{y} | {', '.join(names)}" if names else y
+
+
+class Verdict(NamedTuple):
+    """The verdict as the terminal shows it."""
+
+    sign: str
+    words: str
+    role: Role
+
+
+def verdict_of(check: Check) -> Verdict:
+    """Return sign, words and colour of the verdict."""
+    if not check.rejected:
+        return Verdict("✓", "NO MISFIT FOUND", Role.GOOD)
+    if is_weak(check):
+        return Verdict("⚠", "WEAK EVIDENCE", Role.WEAK)
+    return Verdict("✗", "MISFIT", Role.BAD)
+
+
+def _verdict_lines(check: Check, width: int) -> list[Line]:
+    sign, words, role = verdict_of(check)
+    line = [Span(f"{sign} {words}", role), Span(f"   {check.result.pvalue_words}")]
+    lines: list[Line] = []
+    if check.avoidable_loss is not None:
+        loss, interval = _loss_texts(check.avoidable_loss)
+        spans = [Span(f"   avoidable loss {loss} "), Span(interval, Role.DIM)]
+        if sum(display_width(span.text) for span in (*line, *spans)) > width:
+            lines.append(tuple(line))
+            line = [Span("  avoidable loss "), Span(f"{loss} "), Span(interval, Role.DIM)]
         else:
-            sentences.append(f"{QUANTITIES[kind].subject}: {parts}")
-    shift, hint = _centre(overall, check.checked)
-    if shift and not any(
-        sentence.startswith(QUANTITIES["shift"].subject) for sentence in sentences[:2]
-    ):
-        sentences.insert(1, f"{QUANTITIES['shift'].subject} over all rows: {brief(shift)}")
-    elif nowhere and searched:
-        sentences.append("No part of x stands out by itself")
-    return " ".join([*(f"{sentence}." for sentence in sentences[:2]), *hint])
+            line += spans
+    lines.append(tuple(line))
+    lines += _paragraph(_headline_words(check), width, before="  ", role=Role.STRONG)
+    if "fitted" in check.result.details:
+        lines += _paragraph(str(check.result.details["fitted"]), width, before="  ")
+    if check.tolerance is not None:
+        lines += _paragraph(check.tolerance.words, width, before="  ")
+    for note in _notes(check):
+        lines += _paragraph(note, width, before="⚠ ", role=Role.WEAK)
+    return lines
 
 
-def _centre(
-    overall: Sequence[Finding], checked: CheckedRows
-) -> tuple[Finding | None, list[str]]:
-    """Return the overall shift if it is large, and a hint if nearly all lie on one side."""
-    telling = (
-        finding for finding in overall if finding.kind == "shift" and finding.telling
+def _headline_words(check: Check) -> str:
+    """Return the message; where nothing is wrong, what the verdict does not say yet."""
+    is_wrong = check.rejected or any(one.pvalue <= check.alpha for one in check.groups)
+    return check.words if is_wrong else check.power.words
+
+
+class LossTexts(NamedTuple):
+    """The avoidable loss as texts."""
+
+    estimate: str  #: "0.43 nats/row".
+    interval: str  #: "[0.38, 0.48]".
+
+
+def _loss_texts(loss: AvoidableLoss) -> LossTexts:
+    numbers = NumberFormat()
+    decimals = min(max(numbers.decimals(loss.estimate, 0.0), 2), 4)
+    return LossTexts(
+        estimate=f"{numbers.bare(loss.estimate, decimals)} {short_unit(loss.unit)}",
+        interval=numbers.interval(*loss.interval, decimals),
     )
-    shift = max(telling, key=lambda finding: abs(finding.estimate), default=None)
-    if shift is None:
-        return None, []
-    share, hint = 0.0, list[str]()
-    scores = checked.normal_scores_of(shift.column)
-    if scores is not None:
-        names = [column.name for column in checked.y_columns]
-        z = scores * (1.0 if shift.estimate > 0 else -1.0)
-        share, count = float((z > 0).mean()), int((z > 0).sum())
-        if share >= NEARLY_ALL:
-            rows = f"{'All' if share == 1.0 else f'{count:,} of'} {len(z):,} rows"
-            side = f"{'above' if shift.estimate > 0 else 'below'} the model's median"
-            side += f" of {shift.column}" if len(names) > 1 else ""
-            hint = [f"{rows} lie {side}: {RIGHT_ONES}"]
-    return (shift if abs(shift.estimate) > FAR or share > ONE_SIDE else None), hint
 
 
-def _same(finding: Finding, overall: Sequence[Finding]) -> Finding:
-    """Return the overall finding that stands for one like it, if both hold."""
-    alike = (
-        f
-        for f in overall
-        if (f.kind, f.column) == (finding.kind, finding.column) and f.telling
+def short_unit(unit: str) -> str:
+    """Write "nats a row" as "nats/row"."""
+    return unit.replace(" a row", "/row")
+
+
+def _notes(check: Check) -> Iterator[str]:
+    """Yield what changes how a report is read: impossible rows first."""
+    loss = check.avoidable_loss
+    if loss is not None and loss.impossible:
+        verb = "has" if loss.impossible == 1 else "have"
+        yield (
+            f"{rows_text(loss.impossible)} {verb} probability 0 under the model; the"
+            " avoidable loss is of the others"
+        )
+    yield from check.notes
+
+
+def _effect_lines(check: Check, options: TextOptions) -> list[Line]:
+    if not check.effects:
+        return []
+    rows = []
+    for number, effect in enumerate(check.effects, 1):
+        ends = effect_range(effect)
+        rows.append(
+            (
+                Span(f"{number}  {effect.name}"),
+                Span(_share(effect)),
+                Span(ends.first),
+                Span(ends.last),
+                Span(_pvalue(effect.pvalue, effect.pvalue_floor)),
+            )
+        )
+    columns = (Column("share", ">"), Column("from"), Column("to"), Column("p", ">"))
+    lines = table_lines("WHAT IS WRONG", columns, rows, options.width)
+    if options.verbose:
+        for number, effect in enumerate(check.effects, 1):
+            lines += _paragraph(effect.words, options.width, before=f"  {number}  ")
+    return lines
+
+
+def _slice_lines(heading: str, parts: Sequence[Slice], width: int) -> list[Line]:
+    rows = []
+    for part in parts:
+        lead = part.findings[0]
+        estimate = ""
+        interval = ""
+        if lead.kind in NUMBER_FORMATS:
+            row = finding_row(lead)
+            interval = row.interval
+            is_share = QUANTITIES[lead.kind].is_share
+            estimate = f"{row.data} vs {row.model}" if is_share else row.data
+        rows.append(
+            (
+                Span(part.words),
+                Span(f"{part.n:,}"),
+                Span(part.direction),
+                Span(estimate),
+                Span(interval, Role.DIM),
+                Span(_pvalue(part.pvalue, part.pvalue_floor)),
+            )
+        )
+    columns = (
+        Column("rows", ">"),
+        Column("problem"),
+        Column("estimate", ">"),
+        Column("interval"),
+        Column("p", ">"),
     )
-    ways = (f for f in alike if direction_of(f) == direction_of(finding))
-    return next((f for f in ways if f.label == finding.label or f.kind in ROBUST), finding)
+    return table_lines(heading, columns, rows, width)
 
 
-def _brief(finding: Finding, where: str = "", several: bool = False) -> str:
-    """Write a finding in a few words: the number in brackets, where, which column of y."""
-    number = brief_of(finding)
-    place = f" {'in' if where.endswith(' of a mask') else 'where'} {where}" if where else ""
-    column = (
-        f" for {finding.column}"
-        if several and finding.kind not in ("skew", "tails")
-        else ""
+def _group_lines(check: Check, width: int) -> list[Line]:
+    lines = _slice_lines("GROUPS", check.groups[:GROUPS], width)
+    if len(check.groups) > GROUPS:
+        lines.append((Span(f"  and {len(check.groups) - GROUPS:,} more", Role.DIM),))
+    return lines
+
+
+def _overall_lines(check: Check, options: TextOptions) -> list[Line]:
+    several = len(check.y_columns) > 1
+    findings = [
+        finding
+        for finding in check.overall
+        if finding.kind not in ("correlation", "class") or finding.telling
+    ]
+    rows = []
+    for finding in findings:
+        if finding.kind in NUMBER_FORMATS:
+            row = finding_row(finding, several=several)
+            rows.append(
+                (
+                    Span(row.name),
+                    Span(row.data),
+                    Span(row.interval, Role.DIM),
+                    Span(row.model),
+                )
+            )
+    columns = (Column("data", ">"), Column("95% CI"), Column("model", ">"))
+    lines = table_lines("OVERALL", columns, rows, options.width)
+    for finding in findings:
+        if finding.kind == "wild":
+            lines += _paragraph(_outlier_words(finding), options.width, before="  ")
+    if options.verbose:
+        for finding in findings:
+            lines += _paragraph(finding.words, options.width, before="  – ")
+    return lines
+
+
+def _outlier_words(finding: Finding) -> str:
+    """Write "outliers: 10 of 3,458 rows (none expected): 1204, 88, and 8 more"."""
+    of = f" of {finding.column}" if finding.numbers.get("several") else ""
+    count = f"{int(finding.estimate):,} of {rows_text(finding.numbers['n'])}"
+    expected = f"{finding.expected:.2g}" if finding.expected else "none"
+    labels = outlier_labels(finding, with_scores=False)
+    return f"outliers{of}: {count} ({expected} expected): {labels}"
+
+
+def _closing_lines(check: Check, width: int) -> list[Line]:
+    lines: list[Line] = []
+    advices = advice_texts(check)
+    longest = max((display_width(words) for words, _ in advices), default=0)
+    for words, gain in advices:
+        head = Span("   " if lines else "TRY", Role.HEADING)
+        text = f"   {_padded(words, longest, '<')}   {gain}"
+        if 3 + display_width(text) <= width:
+            lines.append((head, Span(text)))
+        else:
+            lines += _paragraph(f"{words}, {gain}", width, before=f"{head.text}   ")
+    if check.rejected:
+        lines += _paragraph(f"Effect size: {check.effect.words}.", width, role=Role.DIM)
+    return lines
+
+
+class AdviceText(NamedTuple):
+    """A change of the model, and what it gained."""
+
+    words: str
+    gain: str
+
+
+def advice_texts(check: Check) -> list[AdviceText]:
+    """Return the changes that effects ask for, each once, what gains most first."""
+    gains: dict[str, float] = {}
+    for effect in check.effects:
+        if effect.advice is not None:
+            words = effect.advice.words
+            gains[words] = gains.get(words, 0.0) + effect.advice.gain
+    ordered = sorted(gains, key=lambda words: -gains[words])
+    return [AdviceText(words, gain_words(gains[words])) for words in ordered[:ADVICES]]
+
+
+def _pvalue(value: float, floor: float) -> str:
+    """Write a p-value as a cell of a table: "≤0.001"."""
+    return pvalue_number(value, floor).replace(" ", "")
+
+
+# Paragraphs and tables.
+
+
+def display_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    width = 0
+    for character in text:
+        if unicodedata.combining(character):
+            continue
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most `width` columns, between words."""
+    wrapper = textwrap.TextWrapper(
+        max(width, 1), break_long_words=False, break_on_hyphens=False
     )
-    return f"{direction_of(finding)}{column}{place} ({number})"
+    return wrapper.wrap(text)
+
+
+def _paragraph(
+    text: str, width: int, *, before: str = "", role: Role = Role.PLAIN
+) -> list[Line]:
+    """Return a text as lines: `before` starts the first, the others are as far in."""
+    lines: list[Line] = []
+    for part in _wrapped(text, width - display_width(before)):
+        start = " " * display_width(before) if lines else before
+        lines.append((Span(f"{start}{part}", role),))
+    return lines
+
+
+class Column(NamedTuple):
+    """A column of a table after the first."""
+
+    name: str
+    align: str = "<"  #: "<" or ">".
+
+
+def table_lines(
+    heading: str, columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int
+) -> list[Line]:
+    """Return a table, whose first column is under its heading and takes the space left.
+
+    Names that are longer than that space go on in the next line. Where too little is left
+    (see `LEAST_NAME`), the other cells stand on a line of their own under the name.
+
+    Parameters
+    ----------
+    heading : str
+        The head of the first column.
+    columns : sequence of Column
+        The k columns after the first.
+    rows : sequence of k + 1 spans each
+        The cells.
+    width : int
+        Most columns of a line.
+    """
+    if not rows:
+        return []
+    cells = [[_cell(span) for span in row] for row in rows]
+    widths = [
+        max(display_width(text) for text in (column.name, *(row[k].text for row in cells)))
+        for k, column in enumerate(columns, 1)
+    ]
+    taken = sum(widths) + 2 * len(widths)
+    longest = max(display_width(row[0].text) for row in cells)
+    name_width = min(max(longest, display_width(heading), LEAST_NAME), MOST_NAME)
+    name_width = min(name_width, width - 2 - taken)
+    heads = [Span(column.name, Role.DIM) for column in columns]
+    if name_width < min(LEAST_NAME, max(longest, display_width(heading))):
+        return _stacked_lines(heading, columns, cells, widths, width)
+    head = Span(_padded(heading, name_width + 2, "<"), Role.HEADING)
+    lines: list[Line] = [(head, *_aligned(heads, columns, widths))]
+    for row in cells:
+        first, *more = _wrapped(row[0].text, name_width) or [""]
+        name = Span(f"  {_padded(first, name_width, '<')}", row[0].role)
+        lines.append((name, *_aligned(row[1:], columns, widths)))
+        lines += [(Span(f"    {part}", row[0].role),) for part in more]
+    return lines
+
+
+def _cell(span: Span) -> Span:
+    """Return a cell in which nothing breaks the line."""
+    return Span(span.text.translate(LINE_BREAKS), span.role)
+
+
+def _stacked_lines(
+    heading: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Span]],
+    widths: Sequence[int],
+    width: int,
+) -> list[Line]:
+    """Return a table whose numbers are on a line of their own, under each name."""
+    lines: list[Line] = [(Span(heading, Role.HEADING),)]
+    for name, *cells in rows:
+        lines += _paragraph(name.text, width, before="  ", role=name.role)
+        named = [
+            Span(f"{column.name} {cell.text}", cell.role)
+            for column, cell in zip(columns, cells, strict=True)
+            if cell.text
+        ]
+        lines += _flowing(named, width)
+    return lines
+
+
+def _flowing(spans: Iterable[Span], width: int) -> list[Line]:
+    """Return spans one after the other, on as many lines as they need."""
+    lines: list[Line] = []
+    line: list[Span] = []
+    used = 0
+    for span in spans:
+        needed = display_width(span.text) + 2
+        if line and used + needed > width - 4:
+            lines.append(tuple(line))
+            line = []
+            used = 0
+        before = "  " if line else "    "
+        line.append(Span(f"{before}{span.text}", span.role))
+        used += needed
+    return [*lines, tuple(line)] if line else lines
+
+
+def _aligned(
+    spans: Sequence[Span], columns: Sequence[Column], widths: Sequence[int]
+) -> Iterator[Span]:
+    for span, column, width in zip(spans, columns, widths, strict=True):
+        yield Span(f"  {_padded(span.text, width, column.align)}", span.role)
+
+
+def _padded(text: str, width: int, align: str) -> str:
+    """Return a text with spaces after it ("<") or before it (">") up to `width`."""
+    spaces = " " * max(width - display_width(text), 0)
+    return f"{text}{spaces}" if align == "<" else f"{spaces}{text}"

@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from condgof.check._quantities import LARGEST, QUANTITIES, SD
-from condgof.result import rounded
+from condgof.check._numbers import (
+    FEW_ROWS,
+    IN_DEGREES,
+    IN_HOURS,
+    IN_SD,
+    IN_UNIT_OF_Y,
+    RATIO,
+    SHARE,
+    SHARE_DIFFERENCE,
+    UNIT_FREE,
+    NumberFormat,
+    percent_label,
+    rows_text,
+)
+from condgof.check._quantities import LARGEST, QUANTITIES
+from condgof.result import number, rounded
 
 if TYPE_CHECKING:
     from condgof.check._record import Finding
 
-#: A spread this near to 1 is written as 1.00, and not with the digits that `rounded` shows
-#: just below 1: 0.996 and 1.004 mean the same to a reader.
-SPREAD_OF_ONE = 0.005
 #: In place of an interval where a fit of the model on these rows determines the number,
 #: as refits on resampled data show: the mean residual of a regression is 0, for instance.
-SET_BY_FIT = "(the fit makes it so)"
+SET_BY_FIT = "(set by the fit)"
+#: Most decimals of a number that the fit determines.
+DECIMALS_SET_BY_FIT = 2
+#: The unit of a bias, in sentences.
+SDS = "predicted SDs"
+#: How the numbers of each kind of finding are written, by `Finding.kind`.
+NUMBER_FORMATS: dict[str, NumberFormat] = {
+    "shift": IN_SD,
+    "spread": RATIO,
+    "coverage": SHARE,
+    "tails": SHARE,
+    "skew": SHARE_DIFFERENCE,
+    "correlation": UNIT_FREE,
+    "confidence": SHARE,
+    "class": SHARE,
+    "zeros": SHARE,
+    "atom": SHARE,
+    "quantile": SHARE,
+    "events": RATIO,
+    "mean": RATIO,
+    "direction": IN_DEGREES,
+    "time": IN_HOURS,
+    "angle": IN_UNIT_OF_Y,
+    "concentration": UNIT_FREE,
+}
 
 
 def words_of(finding: Finding) -> str:
@@ -25,7 +60,7 @@ def words_of(finding: Finding) -> str:
 
 
 def direction_of(finding: Finding) -> str:
-    """Say how the model is wrong: "too narrow", "class a too often"."""
+    """Say how the model is wrong: "too narrow", "P(a) too high"."""
     if finding.kind not in QUANTITIES:  # the difference of two models, or outliers
         return finding.label
     quantity = QUANTITIES[finding.kind]
@@ -34,61 +69,124 @@ def direction_of(finding: Finding) -> str:
     label = finding.label
     if finding.kind == "events" and label:
         label = f" in the {label}"
+    if finding.kind == "quantile":
+        label = percent_label(label)
     return template.replace("{}", label)
 
 
 def brief_of(finding: Finding) -> str:
-    """Say the number of a finding in a few words."""
+    """Say the number of a finding in a few words, without its interval."""
     if finding.quantity in BRIEFS:
         return BRIEFS[finding.quantity](finding)
-    value = rounded(finding.estimate)
-    expected = rounded(finding.expected)
-    label = finding.label
-    if label == LARGEST:
-        return f"{value} are counts of a probability below 0.01"
-    of_label = f"the {label} " if label else ""
-    if finding.kind == "shift":
-        return f"{of_label}by {rounded(abs(finding.estimate))} standard deviations"
-    if finding.kind == "spread":
-        if label:
-            return f"{of_label}{value} times as wide"
-        return f"the data spread {value} times as much"
+    return SENTENCES_WITHOUT_INTERVAL[finding.quantity](finding)
+
+
+class FindingRow(NamedTuple):
+    """A finding as a row of a table."""
+
+    name: str
+    data: str
+    interval: str  #: "" where there is none.
+    model: str
+
+
+def finding_row(finding: Finding, *, several: bool = False) -> FindingRow:
+    """Write a finding as a row of a table; of `several` columns of y, it is named."""
+    numbers = NUMBER_FORMATS[finding.kind]
+    decimals = decimals_of(finding)
+    pair = numbers.pair(finding.estimate, finding.expected, finding.interval)
+    interval = numbers.interval(*finding.interval, decimals)
+    model = pair.expected
+    data = pair.estimate
+    if finding.set_by_fit:
+        interval = SET_BY_FIT
+        model = _expected(finding)
+        data = numbers.text(finding.estimate, decimals)
+    if finding.label == LARGEST:
+        model = "at most 1%"
+    name = finding_name(finding, several=several)
+    return FindingRow(name=name, data=data, interval=interval, model=model)
+
+
+def finding_name(finding: Finding, *, several: bool = False) -> str:
+    """Name the number of a finding: "90% coverage", "rent: bias (median)"."""
+    if finding.kind == "correlation":
+        return f"correlation of {finding.column}"
     if finding.kind == "events":
-        return _events_count(finding)
-    templates = {
-        "coverage": f"the {label} interval holds {value}",
-        "confidence": f"right in {value}, says {expected}",
-        "class": f"came in {value}, says {expected}",
-        "zeros": f"{value} are 0, says {expected}",
-        "quantile": f"{value} lie below it, says {expected}",
-        "correlation": f"of the residuals {value}, says {expected}",
-    }
-    return templates.get(finding.kind) or words_of(finding)
+        period = f", {finding.label}" if finding.label else ""
+        mean = finding.numbers["mean"]
+        return f"events{period} ({finding.numbers['count']:,} of {mean:,.1f} expected)"
+    name = ROBUST_NAMES.get(finding.quantity)
+    if name is None:
+        label = finding.label
+        if finding.kind == "quantile":
+            label = percent_label(label)
+        name = QUANTITIES[finding.kind].name.replace("{}", label).strip().rstrip(",")
+    return f"{finding.column}: {name}" if several else name
 
 
-def between(interval: tuple[float, float], *, draws: int = 0, side: str = "") -> str:
-    """Write the interval that follows a number, in brackets.
-
-    Where the number is written as a distance, "0.3 above" or "0.3 below", `side` is that
-    word, and the ends are distances as well: (0.1 to 0.5), or (between 0.1 below and 0.7
-    above) where they are not on the same side. Of a law that is known by draws, the number
-    of `draws` is added, as the number comes from ranks among them.
-    """
-    by = f"; by ranks among {draws:,} draws" if draws else ""
-    low, high = (-interval[1], -interval[0]) if side == "below" else interval
-    if side and low < 0:  # at least one end is on the other side than the number
-        ends = [
-            f"{rounded(abs(end))} {'above' if end > 0 else 'below'}" for end in interval
-        ]
-        return f"(between {' and '.join(ends)}{by})"
-    return f"({rounded(low)} to {rounded(high)}{by})"
+#: Names of numbers, by `Finding.quantity`, where a kind has several.
+ROBUST_NAMES = {
+    "median": "bias (median)",
+    "mean": "bias (mean)",
+    "middle half": "spread (middle half)",
+    "sd": "spread (SD)",
+    "largest counts": "very large counts",
+}
 
 
-def _interval(finding: Finding, *, draws: int = 0, side: str = "") -> str:
-    """Write the interval of a finding as `between` does, unless the fit sets the number."""
+# Numbers of a finding.
+
+
+def decimals_of(finding: Finding) -> int:
+    """Return with how many decimals the numbers of a finding are written."""
+    numbers = NUMBER_FORMATS[finding.kind]
+    decimals = numbers.decimals(finding.estimate, finding.expected, finding.interval)
+    # What a fit sets differs from the prediction by rounding, which is not worth digits.
+    return min(decimals, DECIMALS_SET_BY_FIT) if finding.set_by_fit else decimals
+
+
+def _interval(finding: Finding) -> str:
+    """Write the interval of a finding, with the digits of its estimate, in brackets."""
     if finding.set_by_fit:
         return SET_BY_FIT
-    return between(finding.interval, draws=draws, side=side)
+    numbers = NUMBER_FORMATS[finding.kind]
+    decimals = decimals_of(finding)
+    unit = numbers.unit if numbers.unit == "%" else ""
+    low, high = (f"{numbers.bare(end, decimals)}{unit}" for end in finding.interval)
+    draws = finding.numbers.get("draws", 0)
+    by = f"; by ranks among {draws:,} draws" if draws else ""
+    return f"({low} to {high}{by})"
+
+
+def _value(finding: Finding) -> str:
+    """Write the estimate of a finding without its unit."""
+    return NUMBER_FORMATS[finding.kind].bare(finding.estimate, decimals_of(finding))
+
+
+def _expected(finding: Finding) -> str:
+    """Write what the model predicts, with the digits of the estimate."""
+    numbers = NUMBER_FORMATS[finding.kind]
+    if finding.set_by_fit:
+        return numbers.text(finding.expected, decimals_of(finding))
+    return numbers.pair(finding.estimate, finding.expected, finding.interval).expected
+
+
+class RowShare(NamedTuple):
+    """A share of rows as the subject or object of a sentence."""
+
+    text: str  #: "42% of rows", or "1 of 117 rows".
+    is_one: bool  #: Whether it is a single row, so that the verb is singular.
+
+
+def _row_share(finding: Finding) -> RowShare:
+    """Write a share of rows; a few rows by their number."""
+    n = finding.numbers.get("n")
+    if n is not None:
+        count = round(finding.estimate * n)
+        if count < FEW_ROWS:
+            return RowShare(f"{count:,} of {rows_text(n)}", count == 1)
+    return RowShare(f"{_value(finding)}% of rows", False)
 
 
 def _of_column(finding: Finding) -> str:
@@ -103,40 +201,26 @@ def percent(share: float) -> str:
     return f"{100 * share:.{2 if share < 0.1 else 3}g}%"
 
 
+# Sentences. Each has a part with the number, and the interval after it.
+
+
 def _median(finding: Finding) -> str:
-    subject = f"the median of the data{_of_column(finding)} lies"
-    return _shift(finding, subject, "the model's")
+    return f"the median residual{_of_column(finding)} is {_value(finding)} {SDS}"
 
 
 def _mean(finding: Finding) -> str:
-    subject = f"the data{_of_column(finding)} lie on average"
-    return _shift(finding, subject, "what the model says")
-
-
-def _shift(finding: Finding, subject: str, than: str) -> str:
-    """Write "`subject` 0.3 model standard deviations above `than` (0.1 to 0.5)"."""
-    side = "above" if finding.estimate > 0 else "below"
-    ends = _interval(finding, draws=finding.numbers.get("draws", 0), side=side)
-    return f"{subject} {rounded(abs(finding.estimate))} {SD} {side} {than} {ends}"
+    return f"the mean residual{_of_column(finding)} is {_value(finding)} {SDS}"
 
 
 def _middle_half(finding: Finding) -> str:
-    subject = f"the middle half of the data{_of_column(finding)} is"
-    return _spread(finding, subject, "wide as the model's")
-
-
-def _sd(finding: Finding) -> str:
-    return _spread(
-        finding, f"the data{_of_column(finding)} spread", "much as the model says"
+    return (
+        f"the middle half of the residuals{_of_column(finding)} is {_value(finding)} times"
+        " as wide as predicted"
     )
 
 
-def _spread(finding: Finding, subject: str, than: str) -> str:
-    """Write "`subject` 1.5 times as `than` (1.3 to 1.7)"."""
-    spread = finding.estimate
-    times = "1.00" if abs(spread - 1.0) < SPREAD_OF_ONE else rounded(spread)
-    ends = _interval(finding, draws=finding.numbers.get("draws", 0))
-    return f"{subject} {times} times as {than} {ends}"
+def _sd(finding: Finding) -> str:
+    return f"residual SD{_of_column(finding)} is {_value(finding)} times the predicted SD"
 
 
 def _skew(finding: Finding) -> str:
@@ -144,89 +228,109 @@ def _skew(finding: Finding) -> str:
     above = percent(finding.numbers["above"])
     below = percent(finding.numbers["below"])
     return (
-        f"{above} of the rows lie above the model's 95% quantile{of} and {below} below its"
-        " 5% quantile"
+        f"{above} of rows lie above the 95% quantile{of} and {below} below the 5% quantile"
     )
 
 
 def _tails(finding: Finding) -> str:
-    share = finding.estimate
-    words = (
-        f"{percent(share)} of the rows lie outside the model's {finding.label}"
-        f" interval{_of_column(finding)}"
+    share, is_one = _row_share(finding)
+    return (
+        f"{share} {'lies' if is_one else 'lie'} outside the {finding.label} interval"
+        f"{_of_column(finding)}; the model predicts {_expected(finding)}"
     )
-    if not share:
-        return f"{words}, and it says {percent(finding.expected)}"
-    ratio = share / finding.expected
-    times = f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
-    return f"{words}, {times} times what it says"
 
 
 def _largest_counts(finding: Finding) -> str:
-    return (
-        f"{rounded(finding.estimate)} of the rows {_interval(finding)} have a count so"
-        " large that the model gives it, or a larger one, a probability below 0.01"
-    )
+    share, is_one = _row_share(finding)
+    return f"{share} {'has' if is_one else 'have'} a count in the upper 1% tail"
 
 
 def _outliers(finding: Finding) -> str:
     count = int(finding.estimate)
-    rows = finding.numbers["rows"]
-    scores = finding.numbers["z"]
-    listed = ", ".join(
-        f"{row:,} (z = {rounded(z)})" for row, z in zip(rows, scores, strict=True)
-    )
-    if count > len(rows):
-        listed += f", and {count - len(rows):,} more"
-    subject = "1 row lies" if count == 1 else f"{count:,} rows lie"
-    noun = "row" if count == 1 else "rows"
     column = f" in {finding.column}" if finding.numbers.get("several") else ""
+    noun = "an outlier" if count == 1 else "outliers"
     n = finding.numbers["n"]
-    return f"{subject} further out{column} than any of {n:,} rows should: {noun} {listed}"
+    verb = "is" if count == 1 else "are"
+    row = "row" if count == 1 else "rows"
+    return (
+        f"{count:,} of {rows_text(n)} {verb} {noun}{column}: {row}"
+        f" {outlier_labels(finding)}"
+    )
+
+
+def amount(value: float) -> str:
+    """Write an expected number: with one decimal from 1 on, else with two figures."""
+    return f"{value:,.1f}" if value >= 0.95 else f"{value:.2g}"
+
+
+def _improbable_classes(finding: Finding) -> str:
+    numbers = finding.numbers
+    count = int(finding.estimate)
+    has = "has" if count == 1 else "have"
+    none = numbers["impossible"]
+    impossible = f"; {none:,} of them probability 0" if none else ""
+    each = ", ".join(
+        f"{name} ({p:.2g})" if p > 0 else f"{name} (0)"
+        for name, p in zip(numbers["names"], numbers["probability"], strict=True)
+    )
+    left_out = count - len(numbers["names"])
+    more = f", and {left_out:,} more" if left_out > 0 else ""
+    return (
+        f"{count:,} of {rows_text(numbers['n'])} {has} a class that the model gives a"
+        f" probability below {numbers['limit']:g} ({amount(numbers['expected'])}"
+        f" expected{impossible}): {'row' if count == 1 else 'rows'} {each}{more}"
+    )
+
+
+def _atom(finding: Finding) -> str:
+    share = SHARE.text(finding.estimate, decimals_of(finding))
+    words = f"{share} of {finding.column} are exactly {finding.label} {_interval(finding)}"
+    if not finding.expected:
+        return f"{words}, where a continuous model has none"
+    return f"{words}; the model predicts {_expected(finding)}"
+
+
+def outlier_labels(finding: Finding, *, with_scores: bool = True) -> str:
+    """List outliers by the labels of their rows, the farthest first."""
+    labels = finding.numbers.get("labels") or finding.numbers["rows"]
+    listed = [str(label) for label in labels]
+    if with_scores:
+        scores = finding.numbers["z"]
+        listed = [
+            f"{label} (z = {number(z)})" for label, z in zip(listed, scores, strict=True)
+        ]
+    left_out = int(finding.estimate) - len(listed)
+    more = f", and {left_out:,} more" if left_out > 0 else ""
+    return f"{', '.join(listed)}{more}"
 
 
 def _correlation(finding: Finding) -> str:
-    expected = rounded(finding.expected) if finding.expected else 0
-    return (
-        f"the residuals of {finding.column} have the correlation"
-        f" {rounded(finding.estimate)} {_interval(finding)}, and the model says {expected}"
-    )
-
-
-def _share(
-    finding: Finding, *, before: str = "", after: str = "", expected: bool = True
-) -> str:
-    """Write "`before` 0.42 of the rows `after` (0.4 to 0.44), and the model says 0.13".
-
-    The prediction is left out unless `expected`: where it is the same in all rows, the
-    label of the interval or quantile has it already.
-    """
-    words = f"{before}{rounded(finding.estimate)} of the rows{after} {_interval(finding)}"
-    if expected:
-        words += f", and the model says {rounded(finding.expected)}"
-    return words
+    return f"residuals of {finding.column} have correlation {_value(finding)}"
 
 
 def _coverage(finding: Finding) -> str:
-    before = f"the model's {finding.label} interval{_of_column(finding)} holds "
-    return _share(finding, before=before, expected=False)
+    share = _row_share(finding).text
+    return f"the {finding.label} interval{_of_column(finding)} holds {share}"
 
 
 def _quantile(finding: Finding) -> str:
-    after = f" lie below the {finding.label} quantile"
-    return _share(finding, after=after, expected=False)
+    share, is_one = _row_share(finding)
+    verb = "lies" if is_one else "lie"
+    return f"{share} {verb} below the {percent_label(finding.label)} quantile"
 
 
 def _confidence(finding: Finding) -> str:
-    return _share(finding, before="the most probable class is right in ")
+    return f"the most probable class is right in {_row_share(finding).text}"
 
 
 def _class(finding: Finding) -> str:
-    return _share(finding, before=f"class {finding.label} came in ")
+    share, is_one = _row_share(finding)
+    return f"{share} {'is' if is_one else 'are'} {finding.label}"
 
 
 def _zeros(finding: Finding) -> str:
-    return _share(finding, after=" are 0")
+    share, is_one = _row_share(finding)
+    return f"{share} {'is' if is_one else 'are'} 0"
 
 
 def _events_count(finding: Finding) -> str:
@@ -241,35 +345,80 @@ def _events_count(finding: Finding) -> str:
 
 
 def _events(finding: Finding) -> str:
-    low, high = finding.interval
-    return (
-        f"{_events_count(finding)} (ratio {rounded(finding.estimate)}, {rounded(low)} to"
-        f" {rounded(high)})"
-    )
+    ratio = NUMBER_FORMATS["events"]
+    decimals = max(2, decimals_of(finding))
+    low, high = (ratio.bare(end, decimals) for end in finding.interval)
+    estimate = ratio.bare(finding.estimate, decimals)
+    return f"{_events_count(finding)} (ratio {estimate}, {low} to {high})"
 
 
 def _mean_score(finding: Finding) -> str:
     # The finding is the shift that scores suggest, which has the opposite sign.
     low, high = finding.interval
-    ends = SET_BY_FIT if finding.set_by_fit else between((-high, -low))
+    decimals = decimals_of(finding)
+    ends = f"({IN_SD.bare(-high, decimals)} to {IN_SD.bare(-low, decimals)})"
+    if finding.set_by_fit:
+        ends = SET_BY_FIT
     return (
-        f"the mean score{_of_column(finding)} is {rounded(-finding.estimate)} of its"
-        f" standard deviation {ends}, and should be 0"
+        f"the mean Stein score{_of_column(finding)} is"
+        f" {IN_SD.bare(-finding.estimate, decimals)} of its standard deviation {ends}; the"
+        " model predicts 0"
     )
 
 
 def _score_spread(finding: Finding) -> str:
     return (
-        f"the data{_of_column(finding)} spread {rounded(finding.estimate)} times as much as"
-        f" the scores say {_interval(finding)}"
+        f"the spread of the data{_of_column(finding)} is {_value(finding)} times that of"
+        " the Stein scores"
     )
 
 
 #: Writes a finding in English.
 Phrase: TypeAlias = Callable[["Finding"], str]
 
+
+def _with_interval(phrase: Phrase) -> Phrase:
+    """Return a sentence that says the number and its interval."""
+    return lambda finding: f"{phrase(finding)} {_interval(finding)}"
+
+
+def _with_prediction(phrase: Phrase) -> Phrase:
+    """Return a sentence that says the number, its interval, and the prediction."""
+    return lambda finding: (
+        f"{phrase(finding)} {_interval(finding)}; the model predicts {_expected(finding)}"
+    )
+
+
+def _beside_prediction(phrase: Phrase) -> Phrase:
+    """Return a sentence that says the number and the prediction."""
+    return lambda finding: f"{phrase(finding)}; the model predicts {_expected(finding)}"
+
+
 #: By `Finding.quantity`; a file of `check.kinds` adds its own by `register_sentence`.
 SENTENCES: dict[str, Phrase] = {
+    "median": _with_interval(_median),
+    "mean": _with_interval(_mean),
+    "middle half": _with_interval(_middle_half),
+    "sd": _with_interval(_sd),
+    "coverage": _with_interval(_coverage),
+    "skew": _skew,
+    "tails": _tails,
+    "largest counts": _with_interval(_largest_counts),
+    "outliers": _outliers,
+    "improbable classes": _improbable_classes,
+    "atom": _atom,
+    "correlation": _with_prediction(_correlation),
+    "confidence": _with_prediction(_confidence),
+    "class": _with_prediction(_class),
+    "zeros": _with_prediction(_zeros),
+    "quantile": _with_interval(_quantile),
+    "events": _events,
+    "mean score": _mean_score,
+    "score spread": _with_interval(_score_spread),
+    "difference": lambda finding: str(finding.numbers["words"]),
+}
+#: The same sentences without intervals, for messages of a line.
+SENTENCES_WITHOUT_INTERVAL: dict[str, Phrase] = {
     "median": _median,
     "mean": _mean,
     "middle half": _middle_half,
@@ -279,17 +428,19 @@ SENTENCES: dict[str, Phrase] = {
     "tails": _tails,
     "largest counts": _largest_counts,
     "outliers": _outliers,
-    "correlation": _correlation,
-    "confidence": _confidence,
-    "class": _class,
-    "zeros": _zeros,
+    "improbable classes": _improbable_classes,
+    "atom": _atom,
+    "correlation": _beside_prediction(_correlation),
+    "confidence": _beside_prediction(_confidence),
+    "class": _beside_prediction(_class),
+    "zeros": _beside_prediction(_zeros),
     "quantile": _quantile,
-    "events": _events,
+    "events": _events_count,
     "mean score": _mean_score,
     "score spread": _score_spread,
-    "difference": lambda finding: str(finding.numbers["words"]),
+    "difference": SENTENCES["difference"],
 }
-#: In a few words, by `Finding.quantity`; what has no entry here is in `brief_of`.
+#: In a few words, by `Finding.quantity`, of what `register_sentence` adds.
 BRIEFS: dict[str, Phrase] = {}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +58,8 @@ EXAMPLES = (
     " q05=0.05,q50=0.5,q95=0.95\n\ncondgof check loads.csv --x hour --y load --interval"
     " lo,hi --coverage 0.9\n\ncondgof check pets.csv --x weight,age --y animal --prob"
     " p_cat,p_dog --slice 'age < 2'\n\ncondgof check big.parquet --x 'feat_*' --y y --mean"
-    " m --std s --tolerance 0.1 --fail-on-reject\n\ncondgof check houses.csv --x rooms,town"
-    " --y price --model mymodels.py:fitted"
+    " m --std s --tolerance '0.05 nats' --fail-on-reject\n\ncondgof check houses.csv --x"
+    " rooms,town --y price --model mymodels.py:fitted"
 )
 FAILS = (
     "--fail-on-reject, and the model is rejected (with --tolerance: is worse than allowed)"
@@ -101,7 +100,10 @@ class CheckOptions:
         Option(
             metavar="COLUMN",
             panel=ROWS,
-            help="Test each group too, p-values corrected for their number.",
+            help=(
+                "Test each group too, p-values corrected for their number; of several"
+                " columns (a,b) each combination."
+            ),
         ),
     ] = None
     dependence: Annotated[DependenceOptions, Group()]
@@ -117,13 +119,13 @@ class CheckOptions:
         ),
     ] = None
     tolerance: Annotated[
-        float | None,
+        str | None,
         Option(
-            metavar="SIZE",
+            metavar="NUMBER UNIT",
             panel=TEST,
             help=(
-                "The largest size that you allow, in standard deviations (of classes, a"
-                " probability): is it worse, or good enough?"
+                "The largest misfit that you allow: '0.05 nats' of avoidable loss a row, or"
+                " '0.1 size' of effect size. Is it worse, or good enough?"
             ),
         ),
     ] = None
@@ -141,6 +143,15 @@ class CheckOptions:
         ),
     ] = None
     format: Annotated[FormatOptions, Group()]
+    verbose: Annotated[
+        bool,
+        Option(
+            metavar="",
+            panel=OUTPUT,
+            short=("-v",),
+            help="Print effects and numbers in sentences, too.",
+        ),
+    ] = False
     fail_on_reject: Annotated[
         bool,
         Option(
@@ -191,14 +202,15 @@ def check(options: CheckOptions, command_line: str) -> int:
                 repair = result.repair(rng=options.test.seed)
                 write_repaired(options.repair, result, repair)
         facts = _facts(table, options.predictions.model)
+        source = table.label
         if options.report is not None:
             begin("report")
-            notes = [f"{head}: {text}" for head, text in facts.items()]
+            notes = _page_notes(table, options.predictions.model)
             page = result.to_html(command=command_line, notes=notes)
             write_whole(options.report, page)
 
     def print_text() -> None:
-        print_check(result, facts)
+        print_check(result, source=source, facts=facts, verbose=options.verbose)
         if repair is not None:
             print(
                 f"\nRepair: {terminal(options.repair)}, each row by what other rows taught"
@@ -240,11 +252,25 @@ def _check(table: LoadedTable, options: CheckOptions) -> Check:
         slices=tuple(options.slice or ()),
         groups=table.groups,
         dependence=options.dependence.length,
-        tolerance=options.tolerance,
+        tolerance=_with_unit(options.tolerance),
         alpha=options.test.alpha,
         rng=options.test.seed,
         engine=options.test.threads,
     )
+
+
+def _with_unit(tolerance: str | None) -> str | None:
+    """Return a tolerance with its unit: a bare number is an effect size, which is noted."""
+    if tolerance is None or not tolerance.strip().replace(".", "", 1).isdecimal():
+        return tolerance
+    if float(tolerance) == 0.0:  # is refused, without a note about its unit
+        return tolerance
+    print(
+        f"note: --tolerance {tolerance} has no unit and is taken as '{tolerance} size', an"
+        " effect size; 'NUMBER nats' is the avoidable loss a row.",
+        file=sys.stderr,
+    )
+    return f"{tolerance} size"
 
 
 def _fails(result: Check) -> bool:
@@ -254,12 +280,18 @@ def _fails(result: Check) -> bool:
     return result.rejected or any(each.pvalue <= result.alpha for each in result.groups)
 
 
-def _facts(table: LoadedTable, model: str | None) -> Mapping[str, str]:
-    """Return what is printed before the verdict: the table, and the model to import."""
-    facts = {"data": table.words}
+def _facts(table: LoadedTable, model: str | None) -> list[tuple[str, str]]:
+    """Return what is printed before the verdict: rows left out, the model to import."""
+    facts = [("data", "; ".join(table.remarks))] if table.remarks else []
     if model:
-        facts["model"] = model
+        facts.append(("model", model))
     return facts
+
+
+def _page_notes(table: LoadedTable, model: str | None) -> list[str]:
+    """Return the same for the page, where the table has no line of its own."""
+    notes = [f"data: {table.words}"]
+    return [*notes, f"model: {model}"] if model else notes
 
 
 def _document(
@@ -291,7 +323,7 @@ def _columns_document(table: LoadedTable) -> dict[str, Any]:
         **predictions.values,
         "categorical": list(roles.categorical),
         "groups": roles.rows.groups,
-        "by": roles.rows.by,
+        "by": ",".join(roles.rows.by) or None,
     }
     if roles.rows.event is not None:
         document["event"] = roles.rows.event

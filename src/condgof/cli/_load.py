@@ -145,12 +145,15 @@ class LoadedTable:
         return self.y is None
 
     @property
-    def by(self) -> Frame | str | None:
-        """The group of each row, or the column of x that has it."""
-        name = self.rows.roles.rows.by
-        if name is None or name in self.rows.roles.x:
-            return name
-        return Frame({name: self.rows.data[name]}, flat=True)
+    def by(self) -> Frame | list[str] | None:
+        """The groups of each row, or the columns of x that have them."""
+        names = self.rows.roles.rows.by
+        if not names:
+            return None
+        if all(name in self.rows.roles.x for name in names):
+            return list(names)
+        columns = {name: self.rows.data[name] for name in names}
+        return Frame(columns, flat=len(names) == 1)
 
     @property
     def event(self) -> AnyArray | None:
@@ -171,15 +174,27 @@ class LoadedTable:
         return None if name is None else self.rows.data[name]
 
     @property
-    def words(self) -> str:
-        """The table in a line: its name, how many rows it has, and which were left out."""
-        words = f"{self.rows.table.label}: {self.rows.left:,} rows"
+    def label(self) -> str:
+        """The name of the table."""
+        return self.rows.table.label
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which rows were left out, and whether the table was streamed."""
+        remarks = []
         if self.rows.dropped:
-            words += (
-                f"; {self.rows.dropped_words} with missing values left out, not counted in"
+            remarks.append(
+                f"{self.rows.dropped_words} with missing values left out, not counted in"
                 " row numbers"
             )
-        return f"{words}; streamed" if self.streamed else words
+        if self.streamed:
+            remarks.append("streamed")
+        return tuple(remarks)
+
+    @property
+    def words(self) -> str:
+        """The table in a line: its name, how many rows it has, and which were left out."""
+        return "; ".join([f"{self.label}: {self.rows.left:,} rows", *self.remarks])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the JSON document reports of the table."""

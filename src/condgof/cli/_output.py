@@ -8,31 +8,45 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from condgof.check import (
     BAND_LEVELS,
     SCHEMA,
     WIDTH,
     Check,
+    Line,
     Repair,
-    check_text,
+    Role,
+    check_lines,
     column_values,
+    line_text,
 )
 from condgof.cli._options import FormatOptions
 from condgof.errors import InputError
 from condgof.laws import predicted_columns
-from condgof.report import advices, terminal
+from condgof.report import terminal
 from condgof.sample import arrow
 
-#: Most lines of what to try.
-MAX_ADVICES = 3
 #: Lines of a terminal whose size is not known.
 TERMINAL_LINES = 24
+#: Most columns of text, however wide a terminal is: longer lines are hard to read.
+MOST_COLUMNS = 120
+#: How a terminal shows each role: parameters of the escape sequence "select graphic
+#: rendition"; "" for plain text.
+STYLES: dict[Role, str] = {
+    Role.PLAIN: "",
+    Role.HEADING: "1",  # bold
+    Role.BAD: "1;31",  # bold red
+    Role.WEAK: "33",  # amber
+    Role.GOOD: "1;32",  # bold green
+    Role.STRONG: "1",
+    Role.DIM: "2",
+}
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,7 @@ class Printer:
             else:
                 text()
                 if self.report is not None:
-                    print(f"\nReport: {terminal(self.report)}")
+                    print(f"→ {terminal(self.report)}")
             sys.stdout.flush()
 
 
@@ -145,12 +159,48 @@ def print_lines(text: str) -> None:
     print("\n".join(terminal(line) for line in text.split("\n")))
 
 
-def print_check(check: Check, facts: Mapping[str, str] | None = None) -> None:
-    """Print a check: facts on its table, what was found, and what to try."""
-    known = list((facts or {}).items())
-    to_try = [("to try", advice) for advice, _ in advices(check)[:MAX_ADVICES]]
-    terminal_width = shutil.get_terminal_size((WIDTH, TERMINAL_LINES)).columns
-    print_lines(check_text(check, known, to_try, min(WIDTH, terminal_width)))
+def uses_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour what is printed: only on a terminal, and not with NO_COLOR."""
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def styled(line: Line, *, colour: bool) -> str:
+    """Return a line for a terminal, in which names from users' data cannot steer it."""
+    if not colour:
+        return terminal(line_text(line))
+    texts = []
+    for text, role in line:
+        style = STYLES[role]
+        safe = terminal(text)
+        texts.append(f"\x1b[{style}m{safe}\x1b[0m" if style and safe.strip() else safe)
+    return "".join(texts).rstrip()
+
+
+def print_check(
+    check: Check,
+    *,
+    source: str = "",
+    facts: Sequence[tuple[str, str]] = (),
+    verbose: bool = False,
+) -> None:
+    """Print a check, as wide as the terminal, in colour where there is one.
+
+    `source` is the name of the table, `facts` what else is to be said of it, and `verbose`
+    adds sentences.
+    """
+    width = shutil.get_terminal_size((WIDTH, TERMINAL_LINES)).columns
+    lines = check_lines(
+        check,
+        width=min(width, MOST_COLUMNS),
+        source=source,
+        facts=facts,
+        verbose=verbose,
+    )
+    colour = uses_colour(sys.stdout, os.environ)
+    for line in lines:
+        print(styled(line, colour=colour))
 
 
 def write_repaired(path: Path, check: Check, repair: Repair) -> None:

@@ -37,7 +37,10 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class RowOptions:
-    """The options that name one column each, whose values say something of the rows."""
+    """The options that name columns whose values say something of the rows.
+
+    All of them name one column, but `by`, which may name several.
+    """
 
     by: str | None = None
     event: str | None = None
@@ -51,7 +54,7 @@ class RowOptions:
             return None if word is None else table.pick_one(word, flag)
 
         return RowColumns(
-            by=pick_one(self.by, "--by"),
+            by=() if self.by is None else table.pick([self.by], "--by"),
             event=pick_one(self.event, "--event"),
             entry=pick_one(self.entry, "--entry"),
             groups=pick_one(self.groups, "--groups"),
@@ -62,8 +65,8 @@ class RowOptions:
 class RowColumns:
     """Columns that say something of the rows; None for those that are not used."""
 
-    #: Groups that are tested each.
-    by: str | None
+    #: Groups that are tested each; none if empty.
+    by: tuple[str, ...]
     #: Whether the event came, and from when on the row was watched.
     event: str | None
     entry: str | None
@@ -73,8 +76,12 @@ class RowColumns:
     @property
     def exclusive(self) -> dict[str, tuple[str, ...]]:
         """The columns by option that can be in no prediction; groups may be anything."""
-        flags = {"--by": self.by, "--event": self.event, "--entry": self.entry}
-        return {flag: (name,) for flag, name in flags.items() if name is not None}
+        flags = {"--event": self.event, "--entry": self.entry}
+        named: dict[str, tuple[str, ...]] = {"--by": self.by} if self.by else {}
+        for flag, name in flags.items():
+            if name is not None:
+                named[flag] = (name,)
+        return named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +113,7 @@ class Roles:
     @property
     def labels(self) -> tuple[str, ...]:
         """The columns outside x that are read as text whatever they hold."""
-        names = (self.rows.by, self.rows.groups)
+        names = (*self.rows.by, self.rows.groups)
         return tuple(name for name in names if name is not None and name not in self.x)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -15,8 +16,17 @@ from condgof.laws._draws import RowDraws
 from condgof.laws._families import Normal
 from condgof.laws._known import Intervals, Quantiles
 from condgof.laws._law import Joined, Law
+from condgof.laws._parameters import Parametric
 from condgof.sample import names_of
 
+#: Families whose names are not those of their classes in separate words.
+FAMILY_NAMES = {
+    "LogNormal": "lognormal",
+    "ZeroInflatedPoisson": "zero-inflated poisson",
+    "ZeroInflatedNegativeBinomial": "zero-inflated negative binomial",
+    "HurdlePoisson": "hurdle",
+    "HurdleNegativeBinomial": "hurdle",
+}
 #: Of more classes than this, the largest probability alone is a prediction.
 MOST_PREDICTIONS = 12
 
@@ -182,3 +192,15 @@ def _by_level(
     """Return the columns of `values` (n, k), called by a prefix and their levels, (k,)."""
     names = [f"{prefix}{level:g}" for level in levels]
     return dict(zip(names, np.asarray(values).T, strict=True))
+
+
+def family_name(law: Law) -> str:
+    """Return the family of a law in closed form, in lower case: "negative binomial".
+
+    "" for laws that are no closed form: draws, quantiles, densities.
+    """
+    if not isinstance(law, Parametric):
+        return ""
+    name = type(law).__name__
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    return FAMILY_NAMES.get(name, words)

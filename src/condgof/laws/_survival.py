@@ -81,17 +81,28 @@ class Censored(Around):
             )
         return replace(self, law=law)
 
+    def log_prob(self, y: AnyArray) -> FloatArray:
+        """Return log p(y|x), of censored rows log P(Y > y|x), given Y > entry, (n,)."""
+        logs = np.asarray(self.law.log_prob(y), dtype=np.float64)
+        z = self.normal_scores(y)[:, 0]
+        return np.where(self.event > 0, logs, log_ndtr(-z)) + hazard(self._entry_scores())
+
+    def _entry_scores(self) -> FloatArray:
+        """Return Φ⁻¹(F) at the entry, −∞ for a row observed from the beginning, (n,)."""
+        start = np.full(len(self.event), -np.inf)
+        if self.entry is not None:
+            inside = np.flatnonzero(self.entry[:, None] > np.atleast_2d(self.support[0]))
+            if len(inside):
+                start[inside] = self.take(inside).normal_scores(self.entry[inside])[:, 0]
+        return start
+
     def watched(self, z: FloatArray) -> FloatArray:
         """Return residuals, events and entries, (n, 3), of normal scores z of y, (n, 1).
 
         The residual is d − Λ(y) + Λ(entry), where d is the event. The third column is
         Φ⁻¹(F) at the entry, −∞ for a row that is observed from the beginning.
         """
-        start = np.full(len(self.event), -np.inf)
-        if self.entry is not None:
-            inside = np.flatnonzero(self.entry[:, None] > np.atleast_2d(self.support[0]))
-            if len(inside):
-                start[inside] = self.take(inside).normal_scores(self.entry[inside])[:, 0]
+        start = self._entry_scores()
         residual = self.event - hazard(z[:, 0]) + hazard(start)
         return np.column_stack([residual, self.event, start])
 

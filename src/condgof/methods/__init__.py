@@ -4,7 +4,6 @@ from condgof.methods._adaptive import (
     LOCAL_BANDWIDTH,
     AdaptiveRun,
     Design,
-    SubgroupStatistic,
     adaptive,
     calibration,
     censored_model,
@@ -14,7 +13,7 @@ from condgof.methods._adaptive import (
     run_adaptive,
 )
 from condgof.methods._baselines import mmd, zheng
-from condgof.methods._families import FAMILIES, FamilySpec, families_of
+from condgof.methods._families import FAMILIES, STAGED_GAINS, FamilySpec, families_of
 from condgof.methods._fscd import climb, fscd, fssd, split_rows
 from condgof.methods._kcsd import kcsd, ksd
 from condgof.methods._maps import power_criterion, witness
@@ -58,6 +57,7 @@ __all__ = [
     "ODDS",
     "PIT_ENDS",
     "SPREAD_ROWS",
+    "STAGED_GAINS",
     "AdaptiveRun",
     "Alarm",
     "Contrasts",
@@ -72,7 +72,6 @@ __all__ = [
     "Options",
     "RunningEvidence",
     "ShapeBet",
-    "SubgroupStatistic",
     "TiltBet",
     "adaptive",
     "calibration",

@@ -13,7 +13,7 @@ from condgof.engine import single_threaded_blas
 from condgof.errors import InputError
 from condgof.kernels import CovariateKernel, Gaussian, OnColumns, Radial, resolve_x
 from condgof.laws import as_model, censored, law_of, named_predictions
-from condgof.methods._families import SUBGROUPS, families_of
+from condgof.methods._families import families_of
 from condgof.methods._options import (
     HowToTest,
     Options,
@@ -23,7 +23,14 @@ from condgof.methods._options import (
     spelled_out,
 )
 from condgof.methods._scores import prediction_name
-from condgof.null import Combination, Dependence, Null, NullDraws
+from condgof.null import (
+    BesideStatistics,
+    Combination,
+    Dependence,
+    JointDraws,
+    Null,
+    NullDraws,
+)
 from condgof.result import GofResult
 from condgof.sample import CONTENT_SEED, Sample, Seed, Use, XUnits, names_of
 from condgof.stein import (
@@ -63,6 +70,9 @@ MOST_CATEGORIES = 40
 LEAST_CATEGORY_ROWS = 5
 #: Most pairs of columns.
 MOST_PAIRS = 500
+#: Reference draws, by which statistics are scaled and ranked: more take more time, fewer
+#: know less of the tails (docs/dev/adaptive.md).
+REFERENCE_DRAWS = 299
 #: Of more predictions than this, a location of `calibration` has no label.
 MOST_LABELLED = 10
 
@@ -105,16 +115,18 @@ def adaptive(
     classes are compared by their labels, by whether they are among the most probable ones,
     and by their log-probability, each less its mean under the model.
 
-    Each statistic is divided by the spread of its null draws, those of a family are
-    combined by the log of the mean of exponentials, each family has a p-value among its own
-    draws, and
+    Each statistic is divided by the spread of reference draws, those of a family are
+    combined by the log of the mean of exponentials, each family has a p-value among its
+    reference draws, and
 
         statistic = log Σ_f w_f/p_f,
 
-    their weighted harmonic mean; the draws go through the same combination. Normal scores,
-    and a discrete y, are drawn anew from the model: the level is exact in samples of any
-    size. Of many rows, draws are from the Gaussian limit of the sums. Where only scores are
-    known, or rows depend on each other, rows get random signs.
+    their weighted harmonic mean; the draws go through the same combination. Reference draws
+    (299, or `n_boot` if that is less) are drawn from the null by a hash of the data. So
+    `rng` does not move the statistic, and the p-value varies with it as a share of `n_boot`
+    draws does. Normal scores, and a discrete y, are drawn anew from the model: the level is
+    exact in samples of any size. Of many rows, draws are from the Gaussian limit of the
+    sums. Where only scores are known, or rows depend on each other, rows get random signs.
 
     Do not use it when parameters of the model were fitted on this same sample. Rows that
     depend on each other need ``dependence=`` or ``groups=`` (see `kcsd`). With a model that
@@ -200,13 +212,6 @@ def censored_model(
     return censored(as_model(model), event, entry, x)
 
 
-class SubgroupStatistic(NamedTuple):
-    """The largest sum of all subgroups, with its own draws: a family of its own."""
-
-    statistic: float
-    draws: FloatArray  #: They are repeated where they are fewer than those of the others.
-
-
 class AdaptiveRun(NamedTuple):
     """The result of the adaptive test, and what it compared."""
 
@@ -218,15 +223,18 @@ def run_adaptive(
     rows: PreparedRows,
     options: Options,
     seed: Seed,
-    subgroups: SubgroupStatistic | None = None,
+    beside: BesideStatistics | None = None,
 ) -> AdaptiveRun:
-    """Run the adaptive test on rows that are ready, perhaps with one more family."""
+    """Run the adaptive test on rows that are ready, perhaps with one more family.
+
+    `beside` are the statistics of that family.
+    """
     design = make_design(rows.subsample, options.precision)
 
     # Work is spread over the engine's threads; BLAS's own would wait for each other.
     with single_threaded_blas():
         results = [
-            _test(rows, design, null, options, seed, subgroups)
+            _test(rows, design, null, options, seed, beside)
             for null in options.nulls(design.plan, rows)
         ]
     largest = max(results, key=lambda result: result.pvalue)
@@ -239,10 +247,22 @@ def _test(
     null: Null,
     options: Options,
     seed: Seed,
-    subgroups: SubgroupStatistic | None,
+    beside: BesideStatistics | None,
 ) -> GofResult:
     """Draw all statistics under one null, and combine them."""
-    drawn = null.draw(design.plan, rows, options.n_boot, seed, options.engine)
+    drawn = null.draw(design.plan, rows, options.n_boot, seed, options.engine, beside)
+    # Whole samples that take the place of y are given: there are no others for reference.
+    if not isinstance(null, JointDraws):
+        count = min(REFERENCE_DRAWS, options.n_boot)
+        own_seed = rows.subsample.content_seed()
+        some = rows
+        in_order = rows.subsample.in_content_order()
+        if beside is None and null.dependence.independent and in_order.n == rows.n:
+            # Random numbers belong to rows. In an order that the rows' values decide, the
+            # order in which these came has no part in the reference.
+            some = in_order
+        others = null.draw(design.plan, some, count, own_seed, options.engine, beside)
+        drawn = replace(drawn, reference=others.draws)
     return combine_statistics(
         rows,
         design,
@@ -251,7 +271,6 @@ def _test(
         solver=null.solver,
         dependence=null.dependence,
         seed=seed,
-        subgroups=subgroups,
     )
 
 
@@ -264,7 +283,6 @@ def combine_statistics(
     solver: str,
     dependence: Dependence,
     seed: Seed,
-    subgroups: SubgroupStatistic | None = None,
     left_out: Sequence[str] = (),
 ) -> GofResult:
     """Combine statistics and their draws in families, and put the result together.
@@ -273,13 +291,9 @@ def combine_statistics(
     """
     plan = design.plan
     statistics = drawn.statistics / (rows.n - 1)
-    all_drawn = drawn
-    if subgroups is not None:
-        draws = np.resize(subgroups.draws, drawn.draws.shape[1])
-        all_drawn = drawn.plus(SUBGROUPS, subgroups.statistic, draws)
-    families = families_of(plan, all_drawn)
+    families = families_of(plan, drawn)
     kept = [family for family in families if family.name not in left_out]
-    combination = Combination.from_draws(all_drawn, kept)
+    combination = Combination.from_draws(drawn, kept)
     some = rows.subsample
     strongest = _Strongest(some, design, combination, statistics)
     on_x, on_y = plan.statistics[strongest.scale]

@@ -1,7 +1,7 @@
 """The families of statistics that the adaptive test combines: one table.
 
-A family is all statistics of some features of x with some test functions of y, or one
-additional statistic. The test, its details, reports and pages read this table.
+A family is all statistics of some features of x with some test functions of y, or some
+additional statistics. The test, its details, reports and pages read this table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,26 @@ import numpy as np
 
 from condgof._typing import IntArray
 from condgof.null import Family, NullDraws
-from condgof.residuals import CORRELATION, MEAN, OUTLIERS, SURPRISE, TestFunctionBlock
+from condgof.residuals import (
+    CORRELATION,
+    MEAN,
+    OUTLIERS,
+    SURPRISE,
+    AveragedTestFunctions,
+    TestFunctionBlock,
+    TestFunctions,
+)
 from condgof.stein import Plan
 
-#: The name of the statistic that a check adds: the largest sum of all its subgroups.
-SUBGROUPS = "slices"
+#: The statistics that a check adds: gains of 1, 3 and 6 steps in single columns together,
+#: and the largest gain of a column that has a step at every bin (`condgof.check`, staged
+#: gains).
+STAGED_GAINS = (
+    "gain of 1 step",
+    "gain of 3 steps",
+    "gain of 6 steps",
+    "gain of a column",
+)
 #: Functions of y whose mean over all rows is the family "level", beside the shift.
 LEVEL = ("z", MEAN, SURPRISE, CORRELATION)
 #: The first Legendre polynomial of the PIT, which is in "level" and in "constant".
@@ -33,18 +48,26 @@ class FamilySpec:
     #: problems than those that are reported (docs/dev).
     weight: float
     description: str  #: What it asks, in words for a reader.
-    #: Which features of x it takes, by the family of their blocks; "" for an additional
-    #: statistic of this family's name, which is made of no features.
+    #: Which features of x it takes, by the family of their blocks; "" for additional
+    #: statistics, which are made of no features.
     features: str
+    additional: tuple[str, ...] = ()  #: The names of its additional statistics.
     #: Which blocks of test functions of y it takes.
     takes: Callable[[TestFunctionBlock], bool] = lambda block: True
+    #: The weight where y is discrete and has an order, if it is another one.
+    weight_of_steps: float | None = None
+
+    def weight_for(self, functions: TestFunctions) -> float:
+        """Return the weight for the test functions of a kind of y."""
+        if isinstance(functions, AveragedTestFunctions) and self.weight_of_steps:
+            return self.weight_of_steps
+        return self.weight
 
     def numbers(self, plan: Plan, drawn: NullDraws) -> IntArray:
         """Return the numbers of its statistics; none where a sample has no such."""
         if not self.features:
-            additional = drawn.additional
-            numbers = [additional[self.name]] if self.name in additional else []
-            return np.array(numbers, dtype=np.int64)
+            names = [name for name in self.additional if name in drawn.additional]
+            return np.array([drawn.additional[name] for name in names], dtype=np.int64)
         numbers = [
             k
             for k, one in enumerate(plan.statistics)
@@ -87,6 +110,7 @@ FAMILIES = (
         description="mean and spread of y overall",
         features="constant",
         takes=lambda block: block.name in (*LEVEL, SHIFT),
+        weight_of_steps=0.16,
     ),
     FamilySpec(
         name="constant",
@@ -112,16 +136,23 @@ FAMILIES = (
         weight=0.09,
         description="whether y lies farther out than predicted: the largest outliers",
         features="",
+        additional=(OUTLIERS,),
+        weight_of_steps=0.05,
     ),
     FamilySpec(
-        name=SUBGROUPS,
-        weight=0.12,
-        description="the largest sum of all subgroups that a check searches",
+        name="staged gains",
+        weight=0.30,
+        description="what steps in single columns gain, taken off one after the other",
         features="",
+        additional=STAGED_GAINS,
     ),
 )
 
 
 def families_of(plan: Plan, drawn: NullDraws) -> list[Family]:
     """Return the families of a sample, with the numbers of their statistics."""
-    return [Family(spec.name, spec.weight, spec.numbers(plan, drawn)) for spec in FAMILIES]
+    functions = plan.test_functions
+    return [
+        Family(spec.name, spec.weight_for(functions), spec.numbers(plan, drawn))
+        for spec in FAMILIES
+    ]

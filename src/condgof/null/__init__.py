@@ -17,7 +17,7 @@ from condgof.null._bootstrap import (
     sign_weights,
 )
 from condgof.null._choose import LARGER_OF_TWO, choose_nulls, refuse_resampling
-from condgof.null._combine import Combination, Family, log_tail
+from condgof.null._combine import Combination, Family, log_tail, log_tail_by
 from condgof.null._dependence import (
     Dependence,
     check_dependence,
@@ -28,9 +28,12 @@ from condgof.null._dependence import (
 )
 from condgof.null._draws import (
     SINGLE_ROUNDING,
+    BesideStatistics,
+    DrawnStatistics,
     FirstStatistic,
     Null,
     NullDraws,
+    OwnDraws,
     TestedRows,
     settle,
 )
@@ -51,10 +54,12 @@ __all__ = [
     "NULLS",
     "SINGLE_ROUNDING",
     "Autocorrelation",
+    "BesideStatistics",
     "BlockSigns",
     "Combination",
     "Dependence",
     "Difference",
+    "DrawnStatistics",
     "Family",
     "FirstStatistic",
     "GaussianLimit",
@@ -64,6 +69,7 @@ __all__ = [
     "MeanVariance",
     "Null",
     "NullDraws",
+    "OwnDraws",
     "ParcelSigns",
     "RecombinedResample",
     "Resample",
@@ -84,6 +90,7 @@ __all__ = [
     "group_weights",
     "intraclass_correlation",
     "log_tail",
+    "log_tail_by",
     "mean_variance",
     "multinomial_weights",
     "normal_pvalue",

@@ -16,13 +16,13 @@ A null is an object with a label and one method that draws:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from condgof._typing import FloatArray
+from condgof._typing import AnyArray, FloatArray
 from condgof.engine import Engine
 from condgof.null._bootstrap import settle_ties
 from condgof.null._dependence import Dependence
@@ -51,6 +51,9 @@ class NullDraws:
     #: Numbers of statistics that are not made of features and test functions, by name.
     additional: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)  #: What a result says of them.
+    #: Further draws of the same, (K, r), by which statistics are scaled and ranked; None
+    #: where they are scaled and ranked among the draws themselves.
+    reference: FloatArray | None = None
 
     def plus(self, name: str, statistic: float, draws: FloatArray) -> NullDraws:
         """Return these with one more statistic, whose rounding does not matter."""
@@ -61,6 +64,15 @@ class NullDraws:
             sizes=np.append(self.sizes, 0.0),
             additional={**self.additional, name: len(self.statistics)},
         )
+
+    def beside(
+        self, names: tuple[str, ...], statistics: FloatArray, draws: FloatArray
+    ) -> NullDraws:
+        """Return these with further statistics (s,), and draws of them, (s, m)."""
+        drawn = self
+        for name, statistic, own in zip(names, statistics, draws, strict=True):
+            drawn = drawn.plus(name, float(statistic), own)
+        return drawn
 
     def first(self, n: int) -> FirstStatistic:
         """Return the first statistic, that of a plan with a single one, of n rows.
@@ -109,6 +121,53 @@ class TestedRows(Rows, Protocol):
         """Some rows in memory, all of them where they are few."""
 
 
+class DrawnStatistics(NamedTuple):
+    """Statistics of residuals, and what computes them of m draws."""
+
+    observed: FloatArray  #: Of the data, (s,).
+    #: From what a null draws for each row (or its numbers of whole samples) to the
+    #: statistics of m draws, (s, m).
+    evaluate: Callable[[AnyArray], FloatArray]
+
+
+class OwnDraws(NamedTuple):
+    """Statistics of residuals, with draws that nothing else has."""
+
+    observed: FloatArray  #: Of the data, (s,).
+    draws: FloatArray  #: (s, m).
+
+
+class BesideStatistics(Protocol):
+    """Statistics of residuals that are no sums of a plan, and are drawn beside them.
+
+    Where a null draws rows one by one, they are computed from the very y, signs or whole
+    samples that it draws for its sums, so that a column of `NullDraws.draws` is one sample.
+    Where it draws sums over many rows, they have m draws of their own.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the statistics, s of them."""
+
+    def by_resampling(self) -> DrawnStatistics | None:
+        """Compute them from `condgof.residuals.Resampled.drawn`, (n, m, …).
+
+        None where y of all rows cannot be resampled.
+        """
+
+    def by_signs(self) -> DrawnStatistics:
+        """Compute them from random signs of rows, (n, m)."""
+
+    def by_replicates(self) -> DrawnStatistics:
+        """Compute them from the numbers of whole samples in place of y, (m,)."""
+
+    def own_resampling(self, m: int, seed: Seed, engine: Engine) -> OwnDraws:
+        """Resample y by itself."""
+
+    def own_signs(self, m: int, seed: Seed, engine: Engine) -> OwnDraws:
+        """Draw random signs by itself."""
+
+
 class Null(Protocol):
     """How statistics are drawn under the null hypothesis."""
 
@@ -128,9 +187,35 @@ class Null(Protocol):
         """How rows depend on each other, as far as this null goes by it."""
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         """Compute all statistics of the data, and m draws of them."""
+
+
+def with_own_resampling(
+    drawn: NullDraws, beside: BesideStatistics | None, m: int, seed: Seed, engine: Engine
+) -> NullDraws:
+    """Add statistics whose y is resampled by themselves, if there are any."""
+    if beside is None:
+        return drawn
+    own = beside.own_resampling(m, seed, engine)
+    return drawn.beside(beside.names, own.observed, own.draws)
+
+
+def with_own_signs(
+    drawn: NullDraws, beside: BesideStatistics | None, m: int, seed: Seed, engine: Engine
+) -> NullDraws:
+    """Add statistics that draw random signs by themselves, if there are any."""
+    if beside is None:
+        return drawn
+    own = beside.own_signs(m, seed, engine)
+    return drawn.beside(beside.names, own.observed, own.draws)
 
 
 def settle(difference: FloatArray, size: FloatArray, rounding: float) -> FloatArray:

@@ -41,7 +41,13 @@ from condgof.engine import Engine
 from condgof.errors import check_overflow
 from condgof.null._bootstrap import NULLS, bootstrap_weights
 from condgof.null._dependence import Dependence
-from condgof.null._draws import NullDraws, TestedRows
+from condgof.null._draws import (
+    BesideStatistics,
+    NullDraws,
+    TestedRows,
+    with_own_resampling,
+    with_own_signs,
+)
 from condgof.null._signs import MOST_PARCELS, additional_values, weighted_units
 from condgof.residuals import OUTLIERS
 from condgof.sample import Seed, Use
@@ -126,7 +132,13 @@ class GroupSigns:
         return self.dependence.named(self.bootstrap)
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         group_of = self._group_of(rows)
 
@@ -152,6 +164,12 @@ class GroupSigns:
         sizes = factor * (np.square(weights) * units.diagonal).sum(axis=0)
         details = {} if _has_all_groups(rows) else {"parcels": count}
         made = NullDraws(statistics=statistics, draws=draws, sizes=sizes, details=details)
+        if beside is not None and not rows.is_stream and _has_all_groups(rows):
+            signed = beside.by_signs()
+            by_row = signs[group_of(0, rows.total)]
+            made = made.beside(beside.names, signed.observed, signed.evaluate(by_row))
+        else:
+            made = with_own_signs(made, beside, m, seed, engine)
         return self._with_additional(made, plan, rows, signs)
 
     def _group_of(self, rows: TestedRows) -> Callable[[int, int], IntArray]:
@@ -261,7 +279,13 @@ class GroupResample:
         return NULLS["model"] + self.dependence.units.suffix
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         held = plan.hold(rows)
         groups = rows_by_group(self.codes)
@@ -311,14 +335,22 @@ class GroupResample:
             stream = seed.stream(Use.MODEL_SAMPLE, GROUPS_STREAM, start)
             rng = GroupedGenerator(stream, self.codes, self.rho)
             drawn = resampler.draw(rng, min(CHUNK_DRAWS, m - start))
-            return statistics(sums_of(np.asarray(drawn.values, dtype=np.float32)))
+            of_sums = statistics(sums_of(np.asarray(drawn.values, dtype=np.float32)))
+            if further is None:
+                return of_sums
+            return np.vstack([of_sums, further.evaluate(drawn.drawn)])
 
+        further = None if beside is None else beside.by_resampling()
         chunks = engine.local.map(task, range(0, m, CHUNK_DRAWS))
         draws = np.concatenate(list(chunks), axis=1)
         observed = statistics(own)[:, 0]
         check_overflow(observed, draws)
-        return NullDraws(
+        count = len(observed)
+        made = NullDraws(
             statistics=observed,
-            draws=draws,
+            draws=draws[:count],
             sizes=factor * (np.square(weights) * diagonal).sum(axis=0),
         )
+        if beside is None or further is None:
+            return with_own_resampling(made, beside, m, seed, engine)
+        return made.beside(beside.names, further.observed, draws[count:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,13 @@ from condgof.null._dependence import Dependence
 from condgof.null._draws import (
     DOUBLE_ROUNDING,
     SINGLE_ROUNDING,
+    BesideStatistics,
+    DrawnStatistics,
     NullDraws,
     TestedRows,
     settle,
     term_sizes,
+    with_own_resampling,
 )
 from condgof.residuals import (
     OUTLIERS,
@@ -108,7 +111,13 @@ class Resample:
     solver = "exact"
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         resampler = rows.resampler(plan.test_functions, seed)
 
@@ -116,9 +125,21 @@ class Resample:
             rng = seed.stream(Use.MODEL_SAMPLE, RESAMPLE_STREAM, start)
             return resampler.draw(rng, count)
 
-        return draw_statistics(
-            plan, rows, resampler, resample, m, engine, details={"null": "model"}
+        evaluated = None if beside is None else beside.by_resampling()
+        drawn = draw_statistics(
+            plan, rows, resampler, resample, m, engine, {"null": "model"}, evaluated
         )
+        if evaluated is None:
+            return with_own_resampling(drawn, beside, m, seed, engine)
+        assert beside is not None
+        return _named_last(drawn, beside.names)
+
+
+def _named_last(drawn: NullDraws, names: tuple[str, ...]) -> NullDraws:
+    """Give names to the last statistics."""
+    first = len(drawn.statistics) - len(names)
+    last = {name: first + k for k, name in enumerate(names)}
+    return replace(drawn, additional={**drawn.additional, **last})
 
 
 def draw_statistics(
@@ -129,6 +150,7 @@ def draw_statistics(
     m: int,
     engine: Engine,
     details: Mapping[str, Any],
+    beside: DrawnStatistics | None = None,
 ) -> NullDraws:
     """Compute all statistics of rows in memory, and of m samples in place of y.
 
@@ -144,6 +166,8 @@ def draw_statistics(
         The number of samples.
     details : mapping
         What a result says of the draws.
+    beside : DrawnStatistics, optional
+        Further statistics of the same samples, which come last.
     """
     features, values = plan.hold(rows)
     feature_squares = plan.feature_squares(features)
@@ -171,10 +195,15 @@ def draw_statistics(
     def task(start: int) -> FloatArray:
         """Return all statistics of the draws from `start` on, (K, draws)."""
         resampled = resample(start, min(chunk, m - start))
-        return np.vstack([statistics(resampled.values), resampled.additional])
+        parts = [statistics(resampled.values), resampled.additional]
+        if beside is not None:
+            parts.append(beside.evaluate(resampled.drawn))
+        return np.vstack(parts)
 
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         observed = np.append(statistics(values[:, None])[:, 0], resampler.observed)
+        if beside is not None:
+            observed = np.append(observed, beside.observed)
         diagonal = plan.diagonal(feature_squares, plan.value_squares(values))
     most_threads = 1 if work * m < ONE_THREAD_WORK else None
     chunks = engine.local.map(task, range(0, m, chunk), most=most_threads)
@@ -207,7 +236,13 @@ class JointDraws:
     solver = "exact"
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         some = rows.subsample
         replicates = some.replicates
@@ -230,11 +265,16 @@ class JointDraws:
             return Resampled(
                 values=np.stack(values, axis=1),
                 additional=np.reshape(additional, (count, width)).T,
+                drawn=np.arange(start, start + count),
             )
 
         used = min(m, replicates.count)
         details = {"null": "joint", "replicates": used}
-        return draw_statistics(plan, some, resampler, resample, used, engine, details)
+        evaluated = None if beside is None else beside.by_replicates()
+        drawn = draw_statistics(
+            plan, some, resampler, resample, used, engine, details, evaluated
+        )
+        return drawn if beside is None else _named_last(drawn, beside.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +289,13 @@ class GaussianLimit:
     solver = "lowrank"
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         functions = plan.test_functions
         assert isinstance(functions, NormalTestFunctions)
@@ -262,7 +308,8 @@ class GaussianLimit:
 
         totals = gather(plan, rows, rows.n, largest, most, seed, engine)
         drawn = _draw_limit(plan, totals, [functions.covariance], m, seed, engine)
-        return _with_outliers(drawn, totals.largest, score_count, m, seed)
+        drawn = _with_outliers(drawn, totals.largest, score_count, m, seed)
+        return with_own_resampling(drawn, beside, m, seed, engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +326,13 @@ class StratifiedLimit:
     solver = "lowrank"
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         functions = plan.test_functions
         assert isinstance(functions, AveragedTestFunctions)
@@ -302,7 +355,8 @@ class StratifiedLimit:
         largest = _largest_surprises(most)
         totals = gather(plan, rows, rows.n, largest, most, seed, engine, strata)
         drawn = _draw_limit(plan, totals, covariances, m, seed, engine)
-        return _with_outliers(drawn, totals.largest, rows.n, m, seed)
+        drawn = _with_outliers(drawn, totals.largest, rows.n, m, seed)
+        return with_own_resampling(drawn, beside, m, seed, engine)
 
 
 def _draw_limit(
@@ -383,7 +437,13 @@ class RecombinedResample:
     solver = "lowrank"
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         from scipy.sparse import csr_array  # takes long to import
 
@@ -444,7 +504,7 @@ class RecombinedResample:
             details={"null": "model"},
         )
         if not isinstance(plan.test_functions, AveragedTestFunctions):
-            return drawn
+            return with_own_resampling(drawn, beside, m, seed, engine)
         most = surprise_count(rows.n)
         largest = _largest_surprises(most)
 
@@ -458,7 +518,8 @@ class RecombinedResample:
             return np.sort(np.concatenate(list(pieces)))[::-1][:most]
 
         whole = reduce_over(rows, engine, task, merge)
-        return _with_outliers(drawn, whole, rows.n, m, seed)
+        drawn = _with_outliers(drawn, whole, rows.n, m, seed)
+        return with_own_resampling(drawn, beside, m, seed, engine)
 
 
 def _largest_surprises(most: int) -> Callable[[Residuals], FloatArray]:

@@ -16,9 +16,11 @@ from condgof.null._dependence import Dependence
 from condgof.null._draws import (
     DOUBLE_ROUNDING,
     SINGLE_ROUNDING,
+    BesideStatistics,
     NullDraws,
     TestedRows,
     settle,
+    with_own_signs,
 )
 from condgof.residuals import OUTLIERS
 from condgof.sample import Seed
@@ -61,7 +63,13 @@ class RowSigns:
         return self.dependence.named(self.bootstrap)
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         n = rows.total
         weights = self.dependence.weights(self.bootstrap, n, m, seed)
@@ -70,6 +78,11 @@ class RowSigns:
         # Sums become statistics when they are divided by n − 1. Draws are to be multiplied
         # by `factor` instead, which is 1/n for the multinomial bootstrap.
         drawn = replace(drawn, draws=weights.factor * (n - 1) * drawn.draws)
+        if beside is not None and rows.is_stream:
+            drawn = with_own_signs(drawn, beside, m, seed, engine)
+        elif beside is not None:
+            signed = beside.by_signs()
+            drawn = drawn.beside(beside.names, signed.observed, signed.evaluate(w))
         if len(plan.statistics) == 1:  # tests of one pair of kernels have no other family
             return drawn
         (piece,) = rows.pieces()  # at most `PIECE_ROWS` rows get weights of their own
@@ -173,7 +186,13 @@ class BlockSigns:
         return self.dependence.named(self.bootstrap)
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         units = sum_over_blocks(plan, rows, MOST_BLOCKS, seed, engine)
         count = len(units.counts)
@@ -181,12 +200,13 @@ class BlockSigns:
         drawn = weighted_units(plan, units.sums, weights, engine)
         whole = plan.squares([one[None] for one in units.totals])[0]
         sizes = units.diagonal.sum(axis=0)
-        return NullDraws(
+        made = NullDraws(
             statistics=whole - sizes,
             draws=drawn.forms - drawn.unit_squares[:, None],
             sizes=sizes,
             details={"blocks": count},
         )
+        return with_own_signs(made, beside, m, seed, engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +225,13 @@ class ParcelSigns:
         return self.dependence.named(self.bootstrap)
 
     def draw(
-        self, plan: Plan, rows: TestedRows, m: int, seed: Seed, engine: Engine
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None = None,
     ) -> NullDraws:
         parcel_of = self.dependence.parcels(rows.total, MOST_PARCELS)
 
@@ -224,12 +250,13 @@ class ParcelSigns:
         # Pairs within a parcel are left out, so that sums are scaled up to all pairs.
         pairs_between = float(n) * n - float(np.square(units.counts).sum())
         factor = n * (n - 1.0) / pairs_between
-        return NullDraws(
+        made = NullDraws(
             statistics=factor * (whole - drawn.unit_squares),
             draws=factor * (drawn.forms - drawn.unit_squares[:, None]),
             sizes=factor * sizes,
             details={"parcels": count},
         )
+        return with_own_signs(made, beside, m, seed, engine)
 
 
 def block_length(n: int, most: int) -> int:

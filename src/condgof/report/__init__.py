@@ -10,7 +10,6 @@ from condgof.report import kinds
 from condgof.report._bins import bins_of, part_rows
 from condgof.report._chart import new_figure
 from condgof.report._dispatch import (
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -20,12 +19,13 @@ from condgof.report._dispatch import (
     slice_picture,
     slice_quantiles,
 )
+from condgof.report._effects import effect_chart, plot_effect
 from condgof.report._findings import card, expected_of, name_of, range_of, value_of
 from condgof.report._fit import FAR, MOST_ROWS, fit
 from condgof.report._forest import forest
 from condgof.report._maps import map_of
 from condgof.report._null import null_picture
-from condgof.report._page import advices, check_page, compared_page, plot_compared
+from condgof.report._page import check_page, compared_page, plot_compared
 from condgof.report._panels import column_panel, panels
 from condgof.report._pictures import main_pictures, plot_check, plot_result
 from condgof.report._text import (
@@ -48,8 +48,6 @@ __all__ = [
     "FAR",
     "MOST_ROWS",
     "STYLES",
-    "advice_rules",
-    "advices",
     "along_column",
     "available_pictures",
     "bins_of",
@@ -61,6 +59,7 @@ __all__ = [
     "differences",
     "draw_criterion",
     "draw_power",
+    "effect_chart",
     "expected_of",
     "first_pictures",
     "fit",
@@ -79,6 +78,7 @@ __all__ = [
     "part_rows",
     "plot_check",
     "plot_compared",
+    "plot_effect",
     "plot_power",
     "plot_result",
     "range_of",

@@ -62,16 +62,6 @@ class Differences(NamedTuple):
     of_spread: bool = False  #: Whether cells show the sd of values, not their mean.
 
 
-class AdviceRules(NamedTuple):
-    """How advice for a kind of y differs."""
-
-    #: Whether the model states intervals itself, so that their coverage is not just another
-    #: way to say how much the data spread.
-    states_coverage: bool = False
-    #: What to try where data spread more than predicted everywhere; "" for the usual.
-    more_spread: str = ""
-
-
 def _not_registered(function: str, checked: CheckedRows) -> NoReturn:
     raise NotImplementedError(f"{function} is not registered for {type(checked).__name__}")
 
@@ -122,9 +112,3 @@ def row_residuals(checked: CheckedRows) -> RowResiduals | None:
 def slice_facts(checked: CheckedRows, rows: IntArray) -> list[str]:
     """Return sentences about the rows of a subgroup, by their positions (m,)."""
     _not_registered("slice_facts", checked)
-
-
-@singledispatch
-def advice_rules(checked: CheckedRows) -> AdviceRules:
-    """Return how advice for this kind of y differs."""
-    _not_registered("advice_rules", checked)

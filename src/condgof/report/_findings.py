@@ -46,7 +46,7 @@ NO_EVIDENCE_SIGN = '<circle cx="12" cy="12" r="8"/>'
 LONG_MESSAGE = 130
 #: Names by `Finding.quantity`, where a kind of finding has another name overall.
 OVERALL_NAMES = {
-    "median": "shift of the median",
+    "median": "median bias",
     "middle half": "width of the middle half",
 }
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ import numpy as np
 from condgof.check import (
     Check,
     Comparison,
-    Finding,
     Ranking,
-    Slice,
+    advice_texts,
+    effect_range,
+    gain_words,
     headline,
     listed,
     searched_slices,
@@ -28,7 +29,8 @@ from condgof.report import _findings as pieces
 from condgof.report import _text as text
 from condgof.report._bins import FEWEST_ROWS, MOST_BINS
 from condgof.report._chart import chart_style, draw, legend, themed
-from condgof.report._dispatch import AdviceRules, advice_rules, row_residuals
+from condgof.report._dispatch import row_residuals
+from condgof.report._effects import effect_chart
 from condgof.report._forest import forest, intervals
 from condgof.report._null import null_picture
 from condgof.report._panels import panels
@@ -40,71 +42,12 @@ from condgof.result import number, pvalue_number, pvalue_words
 OPEN_PANELS = 6
 #: Most panels of columns, those that open on a click included.
 MOST_PANELS = 18
+#: Effects, the first ones, that have a picture.
+DRAWN_EFFECTS = 4
 #: More groups than this are drawn on one axis as well.
 FEW_GROUPS = 12
 
 
-@dataclass(frozen=True)
-class Remedy:
-    """What to try where some kind of finding stands out."""
-
-    in_slices: str  #: In slices of the columns {}.
-    overall: str = ""  #: In all rows, by {}; "" where it is the same.
-
-    @property
-    def is_same(self) -> bool:
-        return not self.overall
-
-
-#: By `Finding.kind`, in the order in which they are advised.
-REMEDIES = {
-    "wild": Remedy("Look at the wild rows first: they may be errors in the data"),
-    "spread": Remedy(
-        in_slices="Let the spread depend on {}",
-        overall="Multiply the standard deviation by {}",
-    ),
-    "shift": Remedy(
-        in_slices="A term for {} in the mean",
-        overall="Move the mean by {} standard deviations",
-    ),
-    "tails": Remedy("A Student t, or another family with heavier tails"),
-    "skew": Remedy("A skewed family, or a transform of y such as the logarithm"),
-    "zeros": Remedy("A zero-inflated family, or a hurdle"),
-    "correlation": Remedy("Let the columns of y depend on each other"),
-    "confidence": Remedy(
-        in_slices="Recalibrate by {}, or let the classifier know it",
-        overall="Recalibrate: temperature scaling",
-    ),
-    "class": Remedy(
-        in_slices="A term for {} in the probabilities",
-        overall="Recalibrate class by class: vector scaling",
-    ),
-    "coverage": Remedy(
-        in_slices="Conformal intervals, by {}", overall="Recalibrate: conformal prediction"
-    ),
-    "events": Remedy(
-        in_slices="A term for {} in the hazard",
-        overall="Another family of times, or a free baseline hazard",
-    ),
-    "quantile": Remedy(
-        in_slices="Let the quantiles depend on {}",
-        overall="Recalibrate: conformal prediction",
-    ),
-    "direction": Remedy(
-        in_slices="A term for {} in the mean direction",
-        overall="Turn the mean direction by {} degrees",
-    ),
-    "time": Remedy(
-        in_slices="A term for {} in the mean time", overall="Move the mean time by {} hours"
-    ),
-    "angle": Remedy(
-        in_slices="A term for {} in the mean direction", overall="Move the mean by {}"
-    ),
-    "concentration": Remedy(
-        in_slices="Let the concentration depend on {}",
-        overall="Change the concentration, so that the mean resultant length is {}",
-    ),
-}
 #: What the families of the verdict look at.
 FAMILIES = {
     "x": "x as a whole, at several scales",
@@ -116,7 +59,7 @@ FAMILIES = {
     "locations": "single places in x",
     "pairs": "pairs of columns",
     "surprises": "rows that lie too far out",
-    "slices": "the search for slices",
+    "staged gains": "steps in single columns, one after the other",
 }
 #: How to read the page, for someone who has never seen one.
 READING = (
@@ -201,6 +144,36 @@ def where(check: Check) -> str:
     return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption))
 
 
+def effects(check: Check) -> str:
+    """Return what the misfit consists of: a table, and pictures of the first effects."""
+    if not check.effects:
+        return ""
+    rows = []
+    for effect in check.effects:
+        ends = effect_range(effect)
+        rows.append(
+            (
+                effect.name,
+                f"{100 * effect.share:.0f}%",
+                ends.first,
+                ends.last,
+                gain_words(effect.gain),
+                pvalue_number(effect.pvalue, effect.pvalue_floor),
+            )
+        )
+    caption = (
+        "Kinds of error and the columns that they depend on. Share: of what all corrections"
+        " together gain in log score on rows held out."
+    )
+    header = ["effect", "share", "from", "to", "gain", "p"]
+    charts = [effect_chart(effect) for effect in check.effects[:DRAWN_EFFECTS]]
+    # The message has the sentence of the first effect.
+    charts[0] = replace(charts[0], title=check.effects[0].name)
+    drawn = [pieces.figure(chart, f"effect{i}") for i, chart in enumerate(charts)]
+    pictures = f'<div class="pair">{"".join(drawn)}</div>'
+    return section("What is wrong", "effects", table(caption, header, rows), pictures)
+
+
 def groups(check: Check) -> str:
     """Return all groups on one axis, and as a table."""
     parts = check.groups
@@ -254,84 +227,17 @@ def columns(check: Check) -> str:
 
 
 def to_try(check: Check) -> str:
-    """Return what would mend what was found, and nothing else."""
+    """Return the changes of the model that effects ask for, with what they gained."""
     items = "".join(
-        f"<li><b>{html(advice.words)}</b> <span>({html(advice.where)})</span></li>"
-        for advice in advices(check)
+        f"<li><b>{html(advice.words)}</b> <span>({html(advice.gain)})</span></li>"
+        for advice in advice_texts(check)
     )
     if not items:
         return ""
     page = "the page “What to try when a model does not fit” of condgof's documentation"
-    more = paragraph(f"How to do each of these: {page}.", "small")
+    words = f"Gains were measured on rows held out. How to do each of these: {page}."
+    more = paragraph(words, "small")
     return section("What to try", "try", f'<ul class="try">{items}</ul>{more}')
-
-
-class Advice(NamedTuple):
-    """What to try, and where the reason was found."""
-
-    words: str
-    where: str
-
-
-def advices(check: Check) -> list[Advice]:
-    """Return what the findings support."""
-    if not check.rejected:
-        return []
-    rules = advice_rules(check.checked)
-    overall = _telling_overall(check, rules)
-    by_kind = _slices_by_kind(check, rules)
-    advised = []
-    for kind, remedy in REMEDIES.items():
-        finding = overall.get(kind)
-        slices = by_kind.get(kind, {})
-        is_general = not slices or kind == "confidence" or remedy.is_same
-        if finding is not None and is_general:
-            advised.append(_overall_advice(finding, remedy, rules))
-        elif slices:
-            advised.append(_slice_advice(slices, remedy))
-    return advised
-
-
-def _telling_overall(check: Check, rules: AdviceRules) -> dict[str, Finding]:
-    """Return the findings of all rows that call for something, by kind."""
-    found = {finding.kind: finding for finding in check.overall if finding.telling}
-    if not rules.states_coverage:
-        found.pop("coverage", None)  # the spread says it
-    tails = found.get("tails")
-    if tails is not None and tails.estimate < tails.expected:
-        del found["tails"]  # light tails: the spread says it
-    return found
-
-
-def _slices_by_kind(check: Check, rules: AdviceRules) -> dict[str, dict[int, Slice]]:
-    """Return slices with their numbers, by the kind of what is wrong there."""
-    by_kind: dict[str, dict[int, Slice]] = {}
-    for i, part in enumerate(check.slices, 1):
-        kind = part.kind
-        if kind == "coverage" and not rules.states_coverage:
-            kind = "spread"
-        by_kind.setdefault(kind, {})[i] = part
-    return by_kind
-
-
-def _overall_advice(finding: Finding, remedy: Remedy, rules: AdviceRules) -> Advice:
-    words = remedy.overall or remedy.in_slices
-    if finding.kind == "spread" and finding.estimate > 1:
-        words = rules.more_spread or words
-    return Advice(words.format(pieces.value_of(finding, finding.estimate)), "all rows")
-
-
-def _slice_advice(slices: Mapping[int, Slice], remedy: Remedy) -> Advice:
-    columns: list[str] = []
-    for part in slices.values():
-        columns += [one.column for one in part.conditions]
-    names = [
-        "the prediction" if column == "predicted" else shorten(column, 60)
-        for column in columns
-    ]
-    about = listed(list(dict.fromkeys(names))) if columns else "x"
-    where = f"slice{'s' * (len(slices) > 1)} {', '.join(map(str, slices))}"
-    return Advice(remedy.in_slices.format(about), where)
 
 
 def sure(check: Check) -> str:
@@ -387,7 +293,7 @@ def python_lines(check: Check) -> str:
     elif check.groups:
         options += ", slices=slices"
     if check.tolerance is not None:
-        options += f", tolerance={check.tolerance.allowed:g}"
+        options += f", tolerance={check.tolerance.option!r}"
     if check.alpha != 0.05:
         options += f", alpha={check.alpha:g}"
     if "block_length" in details:
@@ -478,7 +384,7 @@ def check_page(
     rows = f"{check.result.n:,} rows"
     heading = given if title is None else title
     below = rows if title is None else f"{given} · {rows}"
-    parts = (pieces.message, overview, where, groups, columns, to_try)
+    parts = (pieces.message, effects, to_try, overview, where, groups, columns)
     body = "".join(part(check) for part in parts) + folds(check, command, notes)
     tab = f"{headline(check)} · {heading}"
     return page(heading, below, tab, body, numbers(check))

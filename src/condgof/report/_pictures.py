@@ -16,6 +16,7 @@ from condgof.report._dispatch import (
     slice_picture,
     slice_quantiles,
 )
+from condgof.report._effects import effect_chart
 from condgof.report._fit import fit
 from condgof.report._forest import forest
 from condgof.report._maps import map_of
@@ -34,6 +35,7 @@ PICTURE_NAMES = (
     "slice",
     "qq",
     "map",
+    "effect",
     "null",
     "reliability",
     "classes",
@@ -118,6 +120,10 @@ def _map(check: Check, columns: tuple[str, str]) -> Chart | None:
     return map_of(check, _axis(check, columns[0]), _axis(check, columns[1]))
 
 
+def _effect(check: Check, number: int = 0) -> Chart | None:
+    return effect_chart(check.effects[number]) if check.effects else None
+
+
 def _null(check: Check) -> Chart | None:
     return null_picture(check.result)
 
@@ -131,6 +137,7 @@ COMMON_PICTURES: dict[str, Picture] = {
     "slice": _slice,
     "qq": _qq,
     "map": _map,
+    "effect": _effect,
     "null": _null,
 }
 

@@ -245,8 +245,9 @@ class CellResampler:
 
     def draw(self, rng: np.random.Generator, m: int) -> Resampled:
         n = len(self.mode)
-        values = np.stack([self.drawn(rng.random(n)) for _ in range(m)], axis=1)
-        return Resampled(values=values, additional=np.empty((0, m)))
+        uniforms = np.stack([rng.random(n) for _ in range(m)], axis=1)
+        values = np.stack([self.drawn(one) for one in uniforms.T], axis=1)
+        return Resampled(values=values, additional=np.empty((0, m)), drawn=uniforms)
 
     def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
         """Return ξ (n, q) of cells drawn by uniform numbers (n,).

@@ -310,4 +310,6 @@ class CensoredResampler:
         )
         entries = np.broadcast_to(self.entry_z[:, None], (n, m))
         values = self.test_functions.at_times(z.ravel(), event.ravel(), entries.ravel())
-        return Resampled(values=values.reshape(n, m, -1), additional=np.empty((0, m)))
+        return Resampled(
+            values=values.reshape(n, m, -1), additional=np.empty((0, m)), drawn=times
+        )

@@ -62,6 +62,12 @@ DIRECTION = "direction"
 CONCENTRATION = "concentration"
 
 
+#: Decimals, in radians, to which angles are rounded before they are hashed.
+ANGLE_DIGITS = 9
+#: Decimals of their scores, which may come from numerical derivatives.
+SCORE_DIGITS = 5
+
+
 class Waves(NamedTuple):
     """Functions weight·cos(kδ) and weight·sin(kδ), q of them."""
 
@@ -194,7 +200,7 @@ class AngleResampler:
         values = self.test_functions.waves.evaluate(angle)
         values -= self.centring.mean[:, None]
         values *= self.centring.scale[:, None]
-        return Resampled(values=values, additional=np.empty((0, m)))
+        return Resampled(values=values, additional=np.empty((0, m)), drawn=angle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +273,10 @@ class CircularResiduals(Residuals):
     def pit(self) -> FloatArray:
         """P(δ' ≤ δ) from the opposite of the mean direction on, (n,): uniform under it."""
         return self.predicted.cdf(self.angle)
+
+    def content_values(self, y: FloatArray) -> FloatArray:
+        # Whole turns change nothing; rounding must not tell two equal angles apart.
+        return np.asarray(np.round(self.angle % TURN, ANGLE_DIGITS))[:, None]
 
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {"residual": self.angle * (self.period / TURN), "pit": self.pit}
@@ -397,6 +407,10 @@ class CircularScoreResiduals(Residuals):
         self, test_functions: TestFunctions, neighbours: Neighbours
     ) -> Resampler | None:
         return None
+
+    def content_values(self, y: FloatArray) -> FloatArray:
+        # Scores, unlike angles, stay what they are when all angles are turned.
+        return np.round(self.score, SCORE_DIGITS)[:, None]
 
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         return {}

@@ -324,4 +324,6 @@ class NormalResampler:
         values = self.test_functions.look_up(z).reshape(n, m, -1)
         sizes = np.abs(z).reshape(n, m, -1).transpose(1, 0, 2).reshape(m, -1)
         outliers = excess(top_surprises(sizes), sizes.shape[1])
-        return Resampled(values=values, additional=outliers[None])
+        return Resampled(
+            values=values, additional=outliers[None], drawn=z.reshape(n, m, -1)
+        )

@@ -92,6 +92,10 @@ class Resampled(NamedTuple):
 
     values: AnyArray  #: ξ, (n, m, q).
     additional: FloatArray  #: The additional statistics of each sample, (names, m).
+    #: What y was drawn as, from which other functions of y can be computed, (n, m) or (n,
+    #: m, d_y): normal scores; times since entry; angles; of a discrete y uniform numbers,
+    #: by which the first cell is drawn whose cumulative probability is larger.
+    drawn: AnyArray
 
 
 class Resampler(Protocol):
@@ -246,6 +250,10 @@ class Residuals(ABC):
     @abstractmethod
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
         """Return what a frame of the rows shows of the comparison, (n,) each, by name."""
+
+    def content_values(self, y: FloatArray) -> FloatArray:
+        """Return y (n, d_y) as it is hashed: the same for values that mean the same."""
+        return y
 
     @abstractmethod
     def dependence_values(self) -> DependenceValues:

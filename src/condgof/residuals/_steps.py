@@ -510,9 +510,13 @@ class StepResampler:
     def draw(self, rng: np.random.Generator, m: int) -> Resampled:
         n = self.residuals.n
         values = np.empty((n, m, self.test_functions.width), dtype=np.float32)
+        uniforms = np.empty((n, m))
         for k in range(m):
-            values[:, k] = self.evaluate(np.arange(n), rng.random(n))
-        return Resampled(values=values, additional=self._outliers(values)[None])
+            uniforms[:, k] = rng.random(n)
+            values[:, k] = self.evaluate(np.arange(n), uniforms[:, k])
+        return Resampled(
+            values=values, additional=self._outliers(values)[None], drawn=uniforms
+        )
 
     def _outliers(self, values: AnyArray) -> FloatArray:
         """Return whether the largest surprises are too large, (m,) of ξ (n, m, q)."""

@@ -11,9 +11,23 @@ from condgof.sample._content import (
     content_order,
     rows_by_content,
 )
-from condgof.sample._frames import CodedColumn, Frame, FrameOrigin, is_frame, is_series
+from condgof.sample._frames import (
+    CodedColumn,
+    Frame,
+    FrameOrigin,
+    column_names,
+    is_frame,
+    is_series,
+    native_column,
+)
 from condgof.sample._rng import RngLike, Seed, Use
-from condgof.sample._sample import MIN_ROWS, Sample, check_rows, read_groups
+from condgof.sample._sample import (
+    MIN_ROWS,
+    Sample,
+    align_rows,
+    check_rows,
+    read_groups,
+)
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
 from condgof.sample._table import (
     ANY,
@@ -61,10 +75,12 @@ __all__ = [
     "Use",
     "Variables",
     "XUnits",
+    "align_rows",
     "arrow",
     "as_days",
     "as_numbers",
     "check_rows",
+    "column_names",
     "content_keys",
     "content_order",
     "encode_levels",
@@ -78,6 +94,7 @@ __all__ = [
     "list_texts",
     "missing_in",
     "names_of",
+    "native_column",
     "read",
     "read_groups",
     "read_table",

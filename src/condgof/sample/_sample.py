@@ -468,6 +468,8 @@ def read_groups(
     if isinstance(groups, str):
         what = f"The column {groups!r} (groups=)"
         groups = _column_of_groups(groups, data)
+    else:
+        groups = align_rows(groups, FrameOrigin.from_data(data).labels, what)
     check_object(groups, what)
     try:
         values = np.asarray(groups)
@@ -483,6 +485,8 @@ def read_groups(
             " several kinds of groups, pass the coarsest."
         )
     missing = missing_in(groups).reshape(n) | missing_in_array(values)
+    if isinstance(groups, np.ma.MaskedArray):
+        missing |= np.ma.getmaskarray(groups).reshape(n)
     if kept is not None:
         missing[np.setdiff1d(np.arange(n), kept)] = False
         values = values[kept]
@@ -495,6 +499,45 @@ def read_groups(
             f"{what} holds values that cannot be told apart: {error}."
         ) from error
     return np.array(codes, dtype=np.int64)
+
+
+def align_rows(values: Any, labels: Any, what: str) -> Any:
+    """Put a column or a frame in the order of the rows of x, by the labels of its rows.
+
+    Parameters
+    ----------
+    values : Series, DataFrame or anything else
+        Of pandas or modin, with an index of its own; anything else is in the order of x.
+    labels : Index, optional
+        The index of the rows that the user brought as x; None where rows have no labels.
+    what : str
+        What messages call the values.
+
+    Returns
+    -------
+    The same, in the order of `labels`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from condgof.sample import align_rows
+    >>> town = pd.Series(["Oslo", "Rome"], index=["b", "a"])
+    >>> list(align_rows(town, pd.Index(["a", "b"]), "by"))
+    ['Rome', 'Oslo']
+    """
+    check_object(values, what)
+    index = getattr(values, "index", None)
+    if labels is None or index is None or not hasattr(values, "reindex"):
+        return values
+    if len(index) != len(labels) or index.equals(labels):
+        return values  # another length is another error
+    if not (index.is_unique and labels.is_unique and index.isin(labels).all()):
+        raise InputError(
+            f"{what} has another index than x, and its rows cannot be matched by it: labels"
+            " must be unique, and the same in both. If its rows are in the order of x, pass"
+            f" its values, {what}=….to_numpy()."
+        )
+    return values.reindex(labels)
 
 
 def _column_of_groups(name: str, data: Any) -> Any:

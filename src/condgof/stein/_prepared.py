@@ -180,7 +180,23 @@ class RowsInMemory:
 
     def in_content_order(self) -> RowsInMemory:
         """Return the rows in an order that x decides, and y where rows of x are equal."""
-        return self.take(content_order(self.x[:, : self.d_x], self.sample.y))
+        return self.take(self.content_order())
+
+    def content_order(self) -> IntArray:
+        """Return an order of the rows that their values decide, (n,)."""
+        return content_order(self.x[:, : self.d_x], self.sample.y)
+
+    def content_seed(self) -> Seed:
+        """Return a seed that is a hash of the data, the same for every order of the rows.
+
+        It is a hash of the ranks of y along the rows in the order that x decides. So it is
+        as good as random, and neither units nor a seed of a user's have a part in it.
+        """
+        y = self.residuals.content_values(self.sample.y)[self.content_order()]
+        ranks = [np.unique(column, return_inverse=True)[1].ravel() for column in y.T]
+        values = np.column_stack([np.arange(self.n), *ranks]).astype(np.float64)
+        keys = content_keys(values, range(values.shape[1]))
+        return Seed(int(keys.sum(dtype=np.uint64)))
 
     @property
     def subsample(self) -> RowsInMemory:

@@ -10,6 +10,7 @@ from condgof.check.kinds._circular import (
 )
 from condgof.check.kinds._classes import (
     MOST_EXAMINED_CLASSES,
+    TINY_PROBABILITY,
     ClassRows,
     by_label_and_rank,
     first_to_next,
@@ -40,8 +41,10 @@ from condgof.check.kinds._several import (
 from condgof.check.kinds._signals import (
     CellSignals,
     Draw,
+    OfResampled,
     ReplicatedSignals,
     Signals,
+    tilt_of_signals,
 )
 from condgof.check.kinds._statements import (
     IntervalRows,
@@ -56,6 +59,7 @@ __all__ = [
     "LEGENDRE_THIRD_MOMENTS",
     "MOST_EXAMINED_CLASSES",
     "PERIOD_LABELS",
+    "TINY_PROBABILITY",
     "AngleHistogram",
     "CellSignals",
     "CensoredRows",
@@ -70,6 +74,7 @@ __all__ = [
     "IntervalRows",
     "MarginalRows",
     "MomentRows",
+    "OfResampled",
     "QuantileRows",
     "RankRows",
     "RatioRows",
@@ -89,5 +94,6 @@ __all__ = [
     "rows_class",
     "shifted_law",
     "squares_by_label_and_rank",
+    "tilt_of_signals",
     "unit_of",
 ]

@@ -20,8 +20,9 @@ from condgof.check._size import (
     root_of,
     size_of,
 )
+from condgof.check.effects import ErrorKind, HazardTilt, Rate, Tilt
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
-from condgof.check.kinds._signals import Draw, Signals
+from condgof.check.kinds._signals import Draw, OfResampled, Signals
 from condgof.laws import Law, moments_of
 from condgof.residuals import CensoredResiduals, CensoredTestFunctions
 from condgof.sample import Seed
@@ -103,12 +104,17 @@ class CensoredRows(CheckedRows):
         expected = np.clip(hazard, low, high) - np.clip(entry, low, high)
         return Events(observed=event & inside, expected=np.asarray(expected))
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where each of the four periods lies on the scale of Λ, in words."""
+        low, high = (f"{cut:g}" for cut in self.cuts)
+        return ("", f"up to {low}", f"{low} to {high}", f"above {high}")
+
     def findings(
         self, reader: Reader, rows: IntArray, *, overall: bool
     ) -> Iterator[Finding]:
         observed, expected = self.events()
-        low, high = (f"{cut:g}" for cut in self.cuts)
-        places = ("", f"up to {low}", f"{low} to {high}", f"above {high}")
+        places = self.places
         for k, label in enumerate(PERIOD_LABELS):
             count = int(observed[rows, k].sum())
             mean = float(expected[rows, k].sum())
@@ -126,9 +132,15 @@ class CensoredRows(CheckedRows):
                 numbers={"count": count, "mean": mean, "place": places[k]},
             )
         if overall:
-            # A row that was censored early is no outlier: its event may come at any time.
-            far = np.where(self.event | (self.z > 0), self.z, 0.0)
-            yield from outliers(reader, Residual(rows, far, self.y_name))
+            yield from outliers(reader, Residual(rows, self.far_scores, self.y_name))
+
+    @property
+    def far_scores(self) -> FloatArray:
+        """Normal scores by which rows are outliers, (n,).
+
+        A row that was censored early is none: its event may come at any time.
+        """
+        return np.where(self.event | (self.z > 0), self.z, 0.0)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
         """Return events observed less events expected in each period, (n, 4).
@@ -149,26 +161,25 @@ class CensoredRows(CheckedRows):
                 redraw=None,
                 bound=1.0,
             )
-        # Λ from entry to the time at which each row is, or would be, censored, (n,).
-        until = residuals.censoring_times(rows.neighbours(seed))
-        low, high = self.periods
-        entry = self.hazard_at_entry[:, None]
-        # Where each period begins and ends for each row, in Λ from its entry, (n, 4).
-        start = np.maximum(low - entry, 0.0)
-        stop = np.maximum(np.minimum(high - entry, until[:, None]), start)
+        until, start, stop = self._watched(residuals, rows, seed)
 
-        def redraw(some: IntArray) -> Draw:
+        def at_times(some: IntArray) -> OfResampled:
+            """Return a function from times since entry (r, m) to signals (r, m, 4)."""
             first = start[some][:, None]
             last = stop[some][:, None]
             end = until[some][:, None, None]
 
-            def draw(rng: np.random.Generator, m: int) -> AnyArray:
-                times = rng.standard_exponential((len(some), m, 1))
+            def evaluate(drawn: AnyArray) -> AnyArray:
+                times = drawn[:, :, None]
                 came = (times <= end) & (times > first) & (times <= last)
                 passed = np.clip(times, first, last) - first
                 return np.asarray(came - passed, dtype=np.float32)
 
-            return draw
+            return evaluate
+
+        def redraw(some: IntArray) -> Draw:
+            evaluate = at_times(some)
+            return lambda rng, m: evaluate(rng.standard_exponential((len(some), m)))
 
         return Signals(
             about=about,
@@ -176,7 +187,47 @@ class CensoredRows(CheckedRows):
             variance=np.exp(-start) - np.exp(-stop),
             redraw=redraw,
             bound=1.0,
+            of_resampled=lambda: at_times(np.arange(self.n)),
         )
+
+    def _watched(
+        self, residuals: CensoredResiduals, rows: RowsInMemory, seed: Seed
+    ) -> _Watched:
+        """Return until when each row is, or would be, watched, and in which periods."""
+        until = residuals.censoring_times(rows.neighbours(seed))
+        low, high = self.periods
+        entry = self.hazard_at_entry[:, None]
+        start = np.maximum(low - entry, 0.0)
+        stop = np.maximum(np.minimum(high - entry, until[:, None]), start)
+        return _Watched(until, start, stop)
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        residuals = rows.residuals
+        assert isinstance(residuals, CensoredResiduals)
+        observed, expected = self.events()
+        lengths = None
+        if residuals.can_resample:
+            _, start, stop = self._watched(residuals, rows, seed)
+            lengths = (stop - start)[:, 1:]
+        kinds = tuple(
+            ErrorKind("hazard", self.y_name, label, Rate(), "events")
+            for label in PERIOD_LABELS
+        )
+        return HazardTilt(
+            kinds=kinds,
+            log_ratio=np.zeros((self.n, 1)),
+            observed=observed[:, None, 1:],
+            exposure=expected[:, None, 1:],
+            lengths=lengths,
+        )
+
+
+class _Watched(NamedTuple):
+    """Until when rows are watched, and in which part of each period, in Λ from entry."""
+
+    until: FloatArray  #: (n,).
+    start: FloatArray  #: (n, 4).
+    stop: FloatArray  #: (n, 4).
 
 
 def _thirds_of_hazard(at_entry: FloatArray, at_end: FloatArray) -> tuple[float, float]:

@@ -30,7 +30,7 @@ from condgof.check._size import (
 )
 from condgof.check._words import SET_BY_FIT, percent, register_sentence
 from condgof.check.kinds._rows import CheckedRows, FrameColumn, RowTable, rows_class
-from condgof.check.kinds._signals import Draw, Signals
+from condgof.check.kinds._signals import Draw, OfResampled, Signals
 from condgof.laws import TURN, Law, PredictedAngles, reduce_to_period, turns_of
 from condgof.residuals import (
     CircularResiduals,
@@ -258,8 +258,14 @@ class CircularRows(CheckedRows):
         yield self._concentration(reader, rows)
         yield from self._coverage(reader, rows)
         if overall and not self.draws:
-            z = ndtri(np.clip(self.pit[rows], LEAST_PIT, 1.0 - LEAST_PIT))
-            yield from outliers(reader, Residual(rows, z, self.y_name))
+            yield from outliers(reader, Residual(rows, self.far_scores[rows], self.y_name))
+
+    @property
+    def far_scores(self) -> FloatArray:
+        """Normal scores by which rows are outliers, (n,); 0 where draws tell too little."""
+        if self.draws:
+            return np.zeros(self.n)
+        return np.asarray(ndtri(np.clip(self.pit, LEAST_PIT, 1.0 - LEAST_PIT)))
 
     def _bias(self, reader: Reader, rows: IntArray) -> Finding:
         """Return the mean direction of residuals, with Fisher's interval.
@@ -327,6 +333,11 @@ class CircularRows(CheckedRows):
 
             return draw
 
+        def of_resampled() -> OfResampled:
+            mean, scale = functions.mean_and_scale(predicted)
+            waves = functions.waves
+            return lambda angle: (waves.evaluate(angle) - mean[:, None]) * scale[:, None]
+
         kinds = (self.unit.kind, "concentration", SHAPE, SHAPE)
         values = functions.evaluate_at(self.angle, predicted)
         return Signals(
@@ -334,6 +345,8 @@ class CircularRows(CheckedRows):
             values=values,
             variance=np.broadcast_to(1.0, values.shape),
             redraw=redraw,
+            common=2,
+            of_resampled=of_resampled,
         )
 
     def histogram(self, rows: IntArray) -> AngleHistogram:

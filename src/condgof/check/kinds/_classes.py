@@ -10,6 +10,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis, digits, quoted
+from condgof.check._findings import improbable_classes
 from condgof.check._quantities import Signal
 from condgof.check._size import (
     MATRIX,
@@ -20,6 +21,7 @@ from condgof.check._size import (
     root_of,
     size_of,
 )
+from condgof.check.effects import ErrorKind, EventTilt, Odds, Tilt
 from condgof.check.kinds._rows import CheckedRows, FrameColumn, RowTable, rows_class
 from condgof.check.kinds._signals import CellSignals, Signals
 from condgof.laws import Law, class_numbers, normalised
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 #: At most this many classes, the most probable ones over all rows, have findings and
 #: signals of their own. Pictures show more: `condgof.check.MOST_CLASSES`.
 MOST_EXAMINED_CLASSES = 12
+#: A row is an outlier if the class that came had a smaller probability.
+TINY_PROBABILITY = 1e-4
 #: The ranks by probability that the effect size tells apart: the most probable class, the
 #: next, and all others together.
 RANKS = 3
@@ -47,6 +51,7 @@ class ClassRows(CheckedRows):
     """Rows with class probabilities."""
 
     label = "classes"
+    is_discrete = True
     probabilities: AnyArray  #: As the law has them, in its type of numbers, (n, K).
     codes: IntArray  #: The position of the observed class, (n,).
     class_names: tuple[str, ...]
@@ -126,7 +131,7 @@ class ClassRows(CheckedRows):
         if count > MOST_EXAMINED_CLASSES:
             yield (
                 f"of {count} classes the {MOST_EXAMINED_CLASSES} most probable ones were"
-                " looked at by themselves in the search for slices"
+                " looked at by themselves in the search for effects"
             )
 
     def findings(
@@ -141,6 +146,8 @@ class ClassRows(CheckedRows):
         for k in self.largest_classes:
             about = Signal("class", self.y_name, self.class_names[k])
             yield reader.share_finding(rows, codes == k, p[:, k], about)
+        if overall:
+            yield from improbable_classes(reader, p, codes, TINY_PROBABILITY, self.y_name)
 
     def signals(self, law: Law, rows: RowsInMemory, seed: Seed) -> Signals:
         """Return whether the most probable class, and each large one, was observed.
@@ -173,6 +180,47 @@ class ClassRows(CheckedRows):
             redraw=cells.redraw,
             bound=1.0,
             cells=cells,
+            of_resampled=lambda: cells.at_uniforms(np.arange(self.n)),
+        )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        """Return the events that effects are about: each large class, and the top class.
+
+        Cells are the large classes, the most probable class where it is none of them, and
+        all others together: C = k + 2.
+        """
+        p = normalised(self.probabilities)
+        every = np.arange(self.n)
+        largest = np.sort(
+            np.argsort(-p.mean(axis=0), kind="stable")[:MOST_EXAMINED_CLASSES]
+        )
+        k = len(largest)
+        cell_of_class = np.full(p.shape[1], k + 1)
+        cell_of_class[largest] = np.arange(k)
+        top = np.argmax(p, axis=1)
+        codes = cell_of_class[self.codes]
+        codes = np.where((codes == k + 1) & (self.codes == top), k, codes)
+        top_cell = np.where(cell_of_class[top] == k + 1, k, cell_of_class[top])
+        cells = np.zeros((self.n, k + 2))
+        cells[:, :k] = p[:, largest]
+        is_other = top_cell == k
+        cells[is_other, k] = p[every, top][is_other]
+        cells[:, k + 1] = np.maximum(1.0 - cells.sum(axis=1), 0.0)
+        examined = self.largest_classes
+        kinds = [
+            ErrorKind("class", self.y_name, self.class_names[one], Odds(), "class")
+            for one in examined
+        ]
+        members = cell_of_class[examined][:, None] == np.arange(k + 2)
+        members = np.broadcast_to(members, (self.n, *members.shape))
+        is_top = top_cell[:, None, None] == np.arange(k + 2)
+        kinds.append(ErrorKind("confidence", self.y_name, "", Odds(), "confidence"))
+        return EventTilt(
+            kinds=tuple(kinds),
+            log_ratio=np.zeros((self.n, 1)),
+            probabilities=cells[:, None],
+            codes=codes[:, None],
+            members=np.concatenate([members, is_top], axis=1),
         )
 
 

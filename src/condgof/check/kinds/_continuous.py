@@ -21,6 +21,7 @@ from condgof.check._findings import (
 )
 from condgof.check._quantities import Signal
 from condgof.check._size import ON_SCORES, Bench, Size, shift_size, size_of
+from condgof.check.effects import NormalTilt, Tilt
 from condgof.check.kinds._bands import bands_of
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Draw, Signals
@@ -119,8 +120,13 @@ class ContinuousRows(CheckedRows):
             variance=np.broadcast_to(1.0, values.shape),
             redraw=redraw,
             first=2,
+            common=2,
             third=LEGENDRE_THIRD_MOMENTS,
+            of_resampled=lambda: lambda z: legendre(ndtr(z[:, :, 0])),
         )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        return NormalTilt.from_scores(self.z[:, 0], self.y_name)
 
     def signals_of_replicate(
         self, observed: Signals, replicate: Replicate, rows: RowsInMemory, seed: Seed

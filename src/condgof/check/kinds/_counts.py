@@ -30,9 +30,11 @@ from condgof.check._size import (
     size_of,
     squares_of,
 )
+from condgof.check.effects import CountTilt, Tilt
 from condgof.check.kinds._bands import bands_of
+from condgof.check.kinds._far_counts import resolved_scores
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
-from condgof.check.kinds._signals import CellSignals, Draw, Signals
+from condgof.check.kinds._signals import CellSignals, Draw, OfResampled, Signals
 from condgof.kernels import cell_scales
 from condgof.laws import (
     Law,
@@ -84,6 +86,7 @@ class CountRows(CheckedRows):
     """Rows with counts."""
 
     label = "counts"
+    is_discrete = True
     #: Normal scores of the randomised PIT, N(0, 1) under the law, (n, 1).
     z: FloatArray
     #: (y − mean)/sd, (n,), of outliers as large as the largest of other rows; None where
@@ -110,7 +113,7 @@ class CountRows(CheckedRows):
             predictions = _predictions_of_ratios(outcomes)
         else:
             predictions = _predictions_of_law(law, table.y, steps)
-        z = steps.normal_scores(table.rows)
+        z = resolved_scores(law, table.y[:, 0], steps, table.rows)
         moments = predictions.moments
         residual = None
         comparison = {"z": z}
@@ -208,21 +211,27 @@ class CountRows(CheckedRows):
             taken = [np.take_along_axis(one, codes, axis=1) for one in each]
             return np.stack(taken, axis=-1, dtype=np.float32)
 
-        def redraw(some: IntArray) -> Draw:
-            """Return what draws r rows: their signals in all cells are computed once."""
+        def at_uniforms(some: IntArray) -> OfResampled:
+            """Return what draws r rows by uniform numbers (r, m).
+
+            Their signals in all cells are computed once.
+            """
             ends = ends_of(some)
             table = np.stack(of_cells(some, ends), axis=-1, dtype=np.float32)
             here = np.arange(len(some))[:, None]
             inner = ends[:, 1:-1]
 
-            def draw(rng: np.random.Generator, m: int) -> AnyArray:
-                cells = np.zeros((len(some), m), dtype=np.int32)
-                uniforms = rng.random((len(some), m))
+            def evaluate(uniforms: AnyArray) -> AnyArray:
+                cells = np.zeros(uniforms.shape, dtype=np.int32)
                 for end in inner.T:
                     cells += uniforms >= end[:, None]
                 return table[here, cells]
 
-            return draw
+            return evaluate
+
+        def redraw(some: IntArray) -> Draw:
+            evaluate = at_uniforms(some)
+            return lambda rng, m: evaluate(rng.random((len(some), m)))
 
         is_zero = (self.y[:, 0] == 0) & (p_zero > 0)
         values = _signals_of_steps(self.steps.lower, self.steps.upper, is_zero, p_zero)
@@ -243,6 +252,18 @@ class CountRows(CheckedRows):
             redraw=redraw,
             bound=bound,
             cells=cells,
+            of_resampled=lambda: at_uniforms(np.arange(self.n)),
+        )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        p_zero = self._p_first_is_zero
+        return CountTilt.from_steps(
+            z=self.z[:, 0],
+            is_zero=(self.y[:, 0] == 0) & (p_zero > 0),
+            p_zero=p_zero,
+            lower=self.steps.lower,
+            upper=self.steps.upper,
+            column=self.y_name,
         )
 
     @property

@@ -12,6 +12,7 @@ from condgof._typing import FloatArray, IntArray
 from condgof.check._findings import Residual, mean_and_spread, median_and_middle_half
 from condgof.check._quantities import Signal
 from condgof.check._size import Bench, Size, shift_size, size_of
+from condgof.check.effects import SeveralTilt, Tilt
 from condgof.check.kinds._continuous import LEGENDRE
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Signals
@@ -60,6 +61,10 @@ class MomentRows(CheckedRows):
             variance=None,
             redraw=None,
         )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        names = [column.name for column in self.y_columns]
+        return SeveralTilt.from_scores(self.z, names, (), joint=False)
 
 
 @rows_class.register

@@ -17,7 +17,8 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._axes import Axis
-from condgof.check.kinds._signals import ReplicatedSignals, Signals
+from condgof.check.effects import Tilt
+from condgof.check.kinds._signals import ReplicatedSignals, Signals, tilt_of_signals
 from condgof.laws import Law, Moments
 from condgof.residuals import Replicate, Residuals
 from condgof.sample import CodedColumn, Column, FrameOrigin, Seed
@@ -54,6 +55,8 @@ class CheckedRows(ABC):
 
     #: What messages call the kind of y.
     label: ClassVar[str]
+    #: Whether y are counts or classes.
+    is_discrete: ClassVar[bool] = False
     #: What the frame calls the predicted scale.
     scale_name: ClassVar[str] = "predicted_sd"
     table: RowTable
@@ -114,6 +117,13 @@ class CheckedRows(ABC):
             replicates=None,
         )
         return self.again(replicate.law, held).signals(replicate.law, held, seed)
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        """Return the rows beside their law, as the search for effects takes them.
+
+        Where a kind of y has no class of its own for that, they are its signals.
+        """
+        return tilt_of_signals(self.signals(law, rows, seed))
 
     def normal_scores_of(self, y_name: str) -> FloatArray | None:
         """Return the normal scores of a column of y, (n,), where the model has a CDF."""

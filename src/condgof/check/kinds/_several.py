@@ -33,6 +33,7 @@ from condgof.check._size import (
     shift_size,
     size_of,
 )
+from condgof.check.effects import SeveralTilt, Tilt
 from condgof.check.kinds._bands import bands_of
 from condgof.check.kinds._continuous import (
     LEGENDRE,
@@ -40,7 +41,7 @@ from condgof.check.kinds._continuous import (
     SHIFT_DISCREPANCY,
 )
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
-from condgof.check.kinds._signals import Draw, Signals
+from condgof.check.kinds._signals import Draw, Signals, tilt_of_signals
 from condgof.laws import Law, moments_of
 from condgof.residuals import (
     FoldedRankResiduals,
@@ -199,7 +200,14 @@ class SeveralRows(CheckedRows):
             variance=np.broadcast_to(1.0, values.shape),
             redraw=redraw,
             first=2 * d_y,
+            common=2 * d_y,
+            of_resampled=lambda: lambda z: column_signals(ndtr(z), pairs),
         )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        pairs = [(int(a), int(b)) for a, b in zip(*self.pairs, strict=True)]
+        names = [column.name for column in self.y_columns]
+        return SeveralTilt.from_scores(self.z, names, pairs, joint=True)
 
     def _about(self, pairs: ColumnPairs) -> tuple[Signal, ...]:
         names = [column.name for column in self.y_columns]
@@ -230,8 +238,13 @@ class MarginalRows(SeveralRows):
             variance=None,
             redraw=None,
             first=2 * d_y,
+            common=2 * d_y,
             third=LEGENDRE_THIRD_MOMENTS if d_y == 1 else (),
         )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        names = [column.name for column in self.y_columns]
+        return SeveralTilt.from_scores(self.z, names, (), joint=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +314,12 @@ class RankRows(SeveralRows):
 
             return draw
 
+        def at_uniforms(uniforms: AnyArray) -> AnyArray:
+            # Candidates are equally likely.
+            chosen = np.minimum((uniforms * count).astype(np.int64), count - 1)
+            candidates = ranks[np.arange(n)[:, None], chosen]
+            return column_signals(candidates, pairs) - mean[:, None].astype(np.float32)
+
         largest = np.abs(column_signals(np.ones(d_y), pairs))
         return Signals(
             about=about,
@@ -308,8 +327,13 @@ class RankRows(SeveralRows):
             variance=variance,
             redraw=redraw,
             first=2 * d_y,
+            common=2 * d_y,
             bound=largest + np.abs(mean).max(axis=0),
+            of_resampled=lambda: at_uniforms,
         )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        return tilt_of_signals(self.signals(law, rows, seed))
 
     def signals_of_replicate(
         self, observed: Signals, replicate: Replicate, rows: RowsInMemory, seed: Seed

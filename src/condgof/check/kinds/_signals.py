@@ -13,13 +13,22 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import Signal
+from condgof.check.effects import ErrorKind, SignalTilt, Tilting
 
+#: From what y of all rows was drawn as (`condgof.residuals.Resampled.drawn`, of m samples)
+#: to signals, (n, m, K).
+OfResampled = Callable[[AnyArray], AnyArray]
 #: Draws y of r rows from the law m times, (rng, m) → signals (r, m, K).
 Draw = Callable[[np.random.Generator, int], AnyArray]
 #: Makes a `Draw` for some rows, by their positions (r,).
 Redraw = Callable[[IntArray], Draw]
 
 
+#: What effects call the kinds of signals that they have another word for.
+EFFECT_KINDS = {
+    "shift": "bias",
+    "events": "hazard",
+}
 #: Whole samples from which the variance of sums over named rows comes.
 SUMMED_REPLICATES = 499
 
@@ -76,22 +85,27 @@ class CellSignals:
         )
 
     def redraw(self, rows: IntArray) -> Draw:
-        """Return a function that draws the cells of r rows, and evaluates signals there.
+        """Return a function that draws the cells of r rows, and evaluates signals there."""
+        at_uniforms = self.at_uniforms(rows)
+        return lambda rng, m: at_uniforms(rng.random((len(rows), m)))
 
-        The CDF of row i is moved to [i, i + 1], so that one binary search among the ends of
-        all cells of all rows finds the cells of all draws.
+    def at_uniforms(self, rows: IntArray) -> OfResampled:
+        """Return a function from uniform numbers (r, m) of r rows to signals, (r, m, K).
+
+        A uniform number is in the first cell whose cumulative probability is larger. The
+        CDF of row i is moved to [i, i + 1], so that one binary search among the ends of all
+        cells of all rows finds the cells of all draws.
         """
         sums = np.cumsum(self.probabilities(rows), axis=1)
         offsets = np.arange(len(rows))[:, None]
         ends = (sums / sums[:, -1:] + offsets).ravel()
         count = sums.shape[1]
 
-        def draw(rng: np.random.Generator, m: int) -> AnyArray:
-            uniforms = rng.random((len(rows), m)) + offsets
-            places = np.searchsorted(ends, uniforms, side="right")
-            return self.at(rows, np.minimum(places - count * offsets, count - 1))
+        def evaluate(uniforms: AnyArray) -> AnyArray:
+            places = np.searchsorted(ends, uniforms + offsets, side="right")
+            return self.at(rows, np.clip(places - count * offsets, 0, count - 1))
 
-        return draw
+        return evaluate
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +126,12 @@ class Signals:
     cells: CellSignals | None = None  #: Of a discrete law with known probabilities.
     #: Where rows of y share an error, whole samples that are their null.
     replicated: ReplicatedSignals | None = None
+    #: How many signals, the first ones, are of kinds that are often a function of a column,
+    #: such as bias and spread; None: all.
+    common: int | None = None
+    #: Makes what computes the signals of y that was resampled for the verdict; None where y
+    #: cannot be drawn, or where these are some of the rows.
+    of_resampled: Callable[[], OfResampled] | None = None
 
     @property
     def skewness(self) -> FloatArray:
@@ -137,6 +157,43 @@ class Signals:
             values=self.values[rows],
             variance=None if self.variance is None else self.variance[rows],
             redraw=None if redraw is None else lambda some: redraw(rows[some]),
+            of_resampled=None,  # a verdict resamples all rows
             cells=None if self.cells is None else self.cells.take(rows),
             replicated=None if self.replicated is None else self.replicated.take(rows),
         )
+
+
+def tilt_of_signals(signals: Signals) -> SignalTilt:
+    """Return signals as the search for effects takes them.
+
+    Where their variance is not known, it is the mean square over all rows.
+    """
+    values = np.asarray(signals.values, dtype=np.float64)
+    variance = signals.variance
+    if variance is None:
+        variance = np.broadcast_to(np.maximum(signals.square, 1e-300), values.shape)
+    redraw = signals.redraw
+
+    def draw(rows: IntArray, rng: np.random.Generator, m: int) -> AnyArray:
+        assert redraw is not None
+        return redraw(rows)(rng, m)
+
+    kinds = tuple(
+        ErrorKind(
+            name=EFFECT_KINDS.get(about.kind, about.kind),
+            column=about.column,
+            label=about.label,
+            form=Tilting(),
+            finding=about.kind,
+        )
+        for about in signals.about
+    )
+    return SignalTilt(
+        kinds=kinds,
+        log_ratio=np.zeros((len(values), 1)),
+        psi=values[:, None],
+        variance=np.asarray(variance),
+        events=np.broadcast_to(0.0, values.shape),
+        redraw=None if redraw is None else draw,
+        rows=np.arange(len(values)),
+    )

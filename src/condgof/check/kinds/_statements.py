@@ -24,6 +24,7 @@ from condgof.check._size import (
     size_of,
     squares_of,
 )
+from condgof.check.effects import ErrorKind, EventTilt, Odds, Tilt
 from condgof.check.kinds._classes import wider_by
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import CellSignals, Signals
@@ -111,6 +112,29 @@ class StatementRows(CheckedRows):
             first=len(statements),
             bound=1.0,
             cells=cells,
+            of_resampled=lambda: cells.at_uniforms(np.arange(self.n)),
+        )
+
+    def tilt(self, law: Law, rows: RowsInMemory, seed: Seed) -> Tilt:
+        every_cell = np.arange(len(self.shares))
+        statements = self.some_statements
+        members = np.stack([statement.happened(every_cell) for statement in statements])
+        kinds = tuple(
+            ErrorKind(
+                name=self.finding_kind,
+                column=self.y_name,
+                label=self.statement_label(statement),
+                form=Odds(),
+                finding=self.finding_kind,
+            )
+            for statement in statements
+        )
+        return EventTilt(
+            kinds=kinds,
+            log_ratio=np.zeros((self.n, 1)),
+            probabilities=np.tile(self.shares, (self.n, 1))[:, None],
+            codes=self.codes[:, None],
+            members=members[None],
         )
 
 

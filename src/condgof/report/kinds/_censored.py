@@ -12,12 +12,10 @@ from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, part_rows, side_colours
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -140,8 +138,3 @@ def _(checked: CensoredRows, part: Slice | None) -> Differences | None:
 @slice_facts.register
 def _(checked: CensoredRows, rows: IntArray) -> list[str]:
     return []
-
-
-@advice_rules.register
-def _(checked: CensoredRows) -> AdviceRules:
-    return AdviceRules()

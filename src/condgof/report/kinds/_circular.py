@@ -11,12 +11,10 @@ from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, part_rows, side_colours
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -182,9 +180,3 @@ def _(checked: CircularRows, rows: IntArray) -> list[str]:
 @slice_facts.register
 def _(checked: CircularScoreRows, rows: IntArray) -> list[str]:
     return []
-
-
-@advice_rules.register(CircularRows)
-@advice_rules.register(CircularScoreRows)
-def _(checked: CircularRows | CircularScoreRows) -> AdviceRules:
-    return AdviceRules()

@@ -19,12 +19,10 @@ from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins, part_rows, sides
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -209,8 +207,3 @@ def _(checked: ClassRows, part: Slice | None) -> Differences | None:
 @slice_facts.register
 def _(checked: ClassRows, rows: IntArray) -> list[str]:
     return []
-
-
-@advice_rules.register
-def _(checked: ClassRows) -> AdviceRules:
-    return AdviceRules()

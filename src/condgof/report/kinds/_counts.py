@@ -14,12 +14,10 @@ from condgof.report import _chart as c
 from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -177,10 +175,3 @@ def _(checked: CountRows, part: Slice | None) -> Differences | None:
 @slice_facts.register
 def _(checked: CountRows, rows: IntArray) -> list[str]:
     return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
-
-
-@advice_rules.register
-def _(checked: CountRows) -> AdviceRules:
-    return AdviceRules(
-        more_spread="A family that spreads more, such as the negative binomial"
-    )

@@ -8,12 +8,10 @@ from condgof.check.kinds import MomentRows
 from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -75,8 +73,3 @@ def _(checked: MomentRows, part: Slice | None) -> Differences | None:
 @slice_facts.register
 def _(checked: MomentRows, rows: IntArray) -> list[str]:
     return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
-
-
-@advice_rules.register
-def _(checked: MomentRows) -> AdviceRules:
-    return AdviceRules()

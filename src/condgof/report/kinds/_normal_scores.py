@@ -10,12 +10,10 @@ from condgof.check.kinds import ContinuousRows, SeveralRows, SingleMarginalRows
 from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -107,9 +105,3 @@ def _(checked: SeveralRows, rows: IntArray) -> list[str]:
 @slice_facts.register(SingleMarginalRows)
 def _(checked: OneColumn, rows: IntArray) -> list[str]:
     return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
-
-
-@advice_rules.register(ContinuousRows)
-@advice_rules.register(SeveralRows)
-def _(checked: NormalScores) -> AdviceRules:
-    return AdviceRules()

@@ -8,12 +8,10 @@ from condgof.check.kinds import ScoreRows
 from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    AdviceRules,
     Differences,
     Picture,
     ProfileDrawing,
     RowResiduals,
-    advice_rules,
     along_column,
     available_pictures,
     differences,
@@ -63,8 +61,3 @@ def _(checked: ScoreRows, part: Slice | None) -> Differences | None:
 @slice_facts.register
 def _(checked: ScoreRows, rows: IntArray) -> list[str]:
     return []
-
-
-@advice_rules.register
-def _(checked: ScoreRows) -> AdviceRules:
-    return AdviceRules()

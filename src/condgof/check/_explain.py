@@ -1,0 +1,414 @@
+"""From the analysis of a misfit to records: effects, their cells, and slices.
+
+Every number of a cell or a slice is a plain computation on its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._advice import YFacts, advice_for
+from condgof.check._axes import Axis, Cut
+from condgof.check._findings import JOINT_LEVEL, Reader, severity
+from condgof.check._record import (
+    AvoidableLoss,
+    Condition,
+    Effect,
+    EffectCell,
+    Finding,
+    Slice,
+)
+from condgof.check._words import direction_of
+from condgof.check.effects import Analysis, ErrorKind, Partition, Stage
+from condgof.check.kinds import CheckedRows
+from condgof.null import mean_variance
+
+#: At most this many slices are named.
+MOST_SLICES = 6
+#: A slice has at least this many rows.
+LEAST_SLICE_ROWS = 10
+#: A slice is extended from the worst cell to neighbours that are wrong in the same
+#: direction, and by at least this share.
+EXTENDED_TO = 0.5
+#: Where the other rows are wrong in the same direction, and by at least this share, the
+#: slice is not where the model is wrong: it is wrong everywhere.
+AS_WRONG_ELSEWHERE = 0.8
+#: Two slices with a larger Jaccard index are the same place.
+SAME_PLACE = 0.6
+#: Half the width of a 95% interval, in standard errors.
+WIDTH_95 = 1.959963984540054
+#: What a gain is measured in.
+NATS = "nats a row"
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What a report says of a misfit."""
+
+    effects: tuple[Effect, ...] = ()
+    avoidable_loss: AvoidableLoss | None = None
+    slices: tuple[Slice, ...] = ()
+
+
+class Merged(NamedTuple):
+    """All stages of one kind of error along the same columns."""
+
+    kind: ErrorKind
+    partition: Partition
+    trend: bool
+    theta: FloatArray  #: The sum of the corrections of each cell, (cells,).
+    gain: float  #: In nats over all rows.
+    first: Stage
+
+
+def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
+    """Describe the effects of an analysis.
+
+    `reader` is that of all rows, and `family` the name of the model's family ("" where it
+    is not known), on which advice depends.
+    """
+    loss = avoidable_loss(analysis)
+    if not analysis.stages:
+        return Explained(avoidable_loss=loss)
+    merged = merge_stages(analysis)
+    total = sum(one.gain for one in merged)
+    # Gains are scaled to what all effects gained together on rows that were held out.
+    scale = max(loss.estimate, 0.0) / max(total, 1e-12)
+    count = len(analysis.state.cells.rows) * len(analysis.state.tilt.kinds)
+    reach = -float(ndtri(0.5 * (1.0 - JOINT_LEVEL) / count))
+    wide = replace(reader, reach=max(reach, reader.reach))
+    facts = _facts_of_y(reader.checked)
+    shown = []
+    effects = []
+    for one in merged:
+        gain = one.gain * scale
+        effect = _effect(one, analysis, wide, gain=gain, share=one.gain / total)
+        # A law without a mean has no number that shows a bias.
+        if effect.cells:
+            shown.append(one)
+            effects.append(replace(effect, advice=advice_for(effect, family, facts)))
+    slices = tuple(_slices(shown, effects, analysis, wide))
+    return Explained(effects=tuple(effects), avoidable_loss=loss, slices=slices)
+
+
+def _facts_of_y(checked: CheckedRows) -> YFacts:
+    """Return what advice needs to know of y."""
+    return YFacts(
+        is_positive=bool((checked.y > 0).all()),
+        has_zeros=bool((checked.y == 0).any()),
+        is_discrete=checked.is_discrete,
+        predictions=tuple(
+            axis.label or axis.name for axis in checked.axes if axis.predicted
+        ),
+    )
+
+
+def merge_stages(analysis: Analysis) -> list[Merged]:
+    """Join stages of the same kind along the same columns, in the order they were found.
+
+    Not in the order of their gains: once a bias is taken off that made most of the variance
+    of the residuals, narrowing the spread gains more than the bias itself did, and follows
+    from it.
+    """
+    state = analysis.state
+    together: dict[tuple[int, tuple[int, ...]], list[Stage]] = {}
+    for stage in analysis.stages:
+        axes = state.cells.partitions[stage.candidate.partition].axes
+        together.setdefault((stage.candidate.kind, axes), []).append(stage)
+    merged = []
+    for (kind, _), stages in together.items():
+        partitions = [state.cells.partitions[one.candidate.partition] for one in stages]
+        # The same column may be cut into few and into many cells: the many show both.
+        finest = max(partitions, key=lambda one: one.count)
+        rows = np.maximum(np.bincount(finest.codes, minlength=finest.count), 1)
+        theta = np.zeros(finest.count)
+        for partition, one in zip(partitions, stages, strict=True):
+            by_row = one.fit.theta[partition.codes]
+            theta += np.bincount(finest.codes, by_row, finest.count) / rows
+        merged.append(
+            Merged(
+                kind=state.tilt.kinds[kind],
+                partition=finest,
+                trend=all(one.candidate.trend for one in stages),
+                theta=theta,
+                gain=sum(one.gain for one in stages),
+                first=stages[0],
+            )
+        )
+    return merged
+
+
+def avoidable_loss(analysis: Analysis) -> AvoidableLoss:
+    """Return what all effects gained together on rows that were held out."""
+    held_out = analysis.held_out
+    units = analysis.state.units
+    codes = None if units is None else units.codes[held_out.rows]
+    error = float(np.sqrt(mean_variance(held_out.gains, codes).variance))
+    mean = float(held_out.gains.mean())
+    return AvoidableLoss(
+        estimate=mean,
+        interval=(mean - WIDTH_95 * error, mean + WIDTH_95 * error),
+        unit=NATS,
+        rows=len(held_out.rows),
+    )
+
+
+def _effect(
+    one: Merged, analysis: Analysis, reader: Reader, *, gain: float, share: float
+) -> Effect:
+    axes = [analysis.axes[a] for a in one.partition.axes]
+    stage = one.first
+    return Effect(
+        kind=one.kind.name,
+        column=one.kind.column,
+        label=one.kind.label,
+        columns=tuple(axis.label or axis.name for axis in axes),
+        trend=one.trend,
+        gain=gain,
+        share=share,
+        pvalue=stage.pvalue,
+        pvalue_floor=1.0 / (stage.draws + 1),
+        cells=tuple(_cells(one, axes, reader)),
+    )
+
+
+def _cells(one: Merged, axes: Sequence[Axis], reader: Reader) -> Iterator[EffectCell]:
+    """Yield the cells of an effect that have a name and rows, in their order."""
+    order = np.argsort(one.partition.codes, kind="stable")
+    ends = np.cumsum(np.bincount(one.partition.codes, minlength=one.partition.count))
+    for cell, rows in enumerate(np.split(order, ends[:-1])):
+        if not len(rows):
+            continue
+        box = box_of(one.partition, cell)
+        conditions = conditions_of(axes, one.partition.cuts, box)
+        if conditions is None:
+            continue
+        findings = matching(reader, rows, one.kind)
+        if findings is None:
+            continue
+        yield EffectCell(
+            conditions=conditions,
+            words=" and ".join(c.words for c in conditions) or "everywhere",
+            query=query_of(conditions),
+            rows=reader.checked.rows[rows],
+            finding=findings.robust,
+            beside=findings.beside,
+            correction=float(one.kind.form.shown(one.theta[cell])),
+        )
+
+
+class Box(NamedTuple):
+    """A rectangle of bins: the first and the last bin of each column."""
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+
+
+def box_of(partition: Partition, cell: int) -> Box:
+    """Return the bins of a cell of no, one or two columns."""
+    if len(partition.cuts) == 2:
+        a, b = divmod(cell, partition.cuts[1].count)
+        return Box((a, b), (a, b))
+    bins = (cell,) * len(partition.cuts)
+    return Box(bins, bins)
+
+
+def conditions_of(
+    axes: Sequence[Axis], cuts: Sequence[Cut], box: Box
+) -> tuple[Condition, ...] | None:
+    """Return the conditions that a row is in a box; None where a bin has no name."""
+    conditions = []
+    for axis, cut, first, last in zip(axes, cuts, box.first, box.last, strict=True):
+        if last >= len(cut.low):  # the bin of all other categories
+            return None
+        if first > 0 or last < cut.count - 1:
+            conditions.append(axis.condition(cut, first, last))
+    return tuple(conditions)
+
+
+def query_of(conditions: Sequence[Condition]) -> str:
+    """Return the query of rows that meet all conditions."""
+    queries = [f"({c.query})" if " or " in c.query else c.query for c in conditions]
+    return " and ".join(queries)
+
+
+class Matching(NamedTuple):
+    """The findings of some rows that show a kind of error."""
+
+    robust: Finding  #: One that no single outlier turns.
+    beside: tuple[Finding, ...]  #: Other numbers of the same rows, such as their mean.
+
+
+def matching(reader: Reader, rows: IntArray, kind: ErrorKind) -> Matching | None:
+    """Return the findings of some rows that show a kind of error; None if none does."""
+    robust = _of_kind(reader.checked.findings(reader, rows, overall=True), kind)
+    if not robust:
+        return None
+    plain = _of_kind(reader.checked.findings(reader, rows, overall=False), kind)
+    others = [one for one in plain if one.quantity != robust[0].quantity]
+    return Matching(robust[0], tuple(others[:1]))
+
+
+def _of_kind(findings: Iterator[Finding], kind: ErrorKind) -> list[Finding]:
+    """Return the findings of a kind of error, of its column and with its label."""
+    of_kind = [
+        one for one in findings if one.kind == kind.finding and one.column == kind.column
+    ]
+    if not kind.label:
+        labelled = [one for one in of_kind if not one.label]
+        return labelled or of_kind
+    return [one for one in of_kind if one.label == kind.label]
+
+
+# Slices: the extremes of effects.
+
+
+def _slices(
+    merged: Sequence[Merged],
+    effects: Sequence[Effect],
+    analysis: Analysis,
+    reader: Reader,
+) -> Iterator[Slice]:
+    """Yield the places where each effect is largest, those of the first effect first."""
+    named: list[tuple[IntArray, float]] = []
+    for one, effect in zip(merged, effects, strict=True):
+        if not one.partition.axes:
+            continue
+        for box in _extreme_boxes(one):
+            if len(named) == MOST_SLICES:
+                return
+            found = _slice(one, effect, box, analysis, reader)
+            if found is None:
+                continue
+            sign = float(np.sign(found.findings[0].estimate - found.findings[0].expected))
+            if any(_same_place(found.rows, rows, sign * other) for rows, other in named):
+                continue
+            named.append((found.rows, sign))
+            yield found
+
+
+def _same_place(rows: IntArray, others: IntArray, agreement: float) -> bool:
+    """Whether two slices overlap so much, or contradict each other, that one is enough.
+
+    `agreement` is above 0 where both are wrong in the same direction.
+    """
+    both = len(np.intersect1d(rows, others, assume_unique=True))
+    smaller = min(len(rows), len(others))
+    if agreement < 0 and both == smaller:
+        return True  # one inside the other, with opposite directions
+    return both > SAME_PLACE * (len(rows) + len(others) - both)
+
+
+def _extreme_boxes(one: Merged) -> Iterator[Box]:
+    """Yield the boxes around the cells with the largest corrections of either sign."""
+    rows = np.bincount(one.partition.codes, minlength=one.partition.count)
+    theta = np.where(rows >= LEAST_SLICE_ROWS, one.theta, 0.0)
+    shape = tuple(cut.count for cut in one.partition.cuts)
+    cells = np.argsort(-np.abs(theta))
+    signs: set[float] = set()
+    for cell in (*cells[:2].tolist(), int(np.argmax(theta)), int(np.argmin(theta))):
+        sign = float(np.sign(theta[cell]))
+        if sign == 0 or sign in signs:
+            continue
+        signs.add(sign)
+        yield _extended(one, theta.reshape(shape), rows.reshape(shape), cell)
+
+
+def _extended(one: Merged, theta: AnyArray, rows: AnyArray, cell: int) -> Box:
+    """Extend a cell to neighbours that are wrong in the same direction.
+
+    `theta` and `rows` have one axis a column. Categories without an order are not joined.
+    """
+    place = np.unravel_index(cell, theta.shape)
+    first = list(map(int, place))
+    last = list(map(int, place))
+    worst = theta[place]
+    grown = True
+    while grown:
+        grown = False
+        for axis, cut in enumerate(one.partition.cuts):
+            if not cut.joined:
+                continue
+            for end, step in ((first, -1), (last, 1)):
+                next_bin = end[axis] + step
+                if not 0 <= next_bin < theta.shape[axis]:
+                    continue
+                strip = tuple(
+                    slice(next_bin, next_bin + 1) if k == axis else slice(low, high + 1)
+                    for k, (low, high) in enumerate(zip(first, last, strict=True))
+                )
+                weight = rows[strip].sum()
+                mean = (theta[strip] * rows[strip]).sum() / max(weight, 1)
+                if weight and mean / worst >= EXTENDED_TO:
+                    end[axis] = next_bin
+                    grown = True
+    return Box(tuple(first), tuple(last))
+
+
+def _slice(
+    one: Merged, effect: Effect, box: Box, analysis: Analysis, reader: Reader
+) -> Slice | None:
+    """Return the slice of a box; None without a name, or where the rest is as wrong."""
+    axes = [analysis.axes[a] for a in one.partition.axes]
+    cuts = one.partition.cuts
+    masks = [
+        (cut.codes >= first) & (cut.codes <= last)
+        for cut, first, last in zip(cuts, box.first, box.last, strict=True)
+    ]
+    inside = np.logical_and.reduce(masks)
+    # A condition that all rows of the other one meet says nothing.
+    telling = [
+        k for k in range(len(masks)) if len(masks) == 1 or (masks[1 - k] & ~masks[k]).any()
+    ]
+    conditions = conditions_of(
+        [axes[k] for k in telling],
+        [cuts[k] for k in telling],
+        Box(tuple(box.first[k] for k in telling), tuple(box.last[k] for k in telling)),
+    )
+    rows = np.flatnonzero(inside)
+    if not conditions or len(rows) < LEAST_SLICE_ROWS:
+        return None
+    found = matching(reader, rows, one.kind)
+    if found is None or not found.robust.telling:
+        return None
+    rest = matching(reader, np.flatnonzero(~inside), one.kind)
+    if rest is not None and _as_wrong(rest.robust, found.robust):
+        return None
+    return Slice(
+        conditions=conditions,
+        words=" and ".join(condition.words for condition in conditions),
+        query=query_of(conditions),
+        rows=reader.checked.rows[rows],
+        share=len(rows) / reader.checked.n,
+        pvalue=effect.pvalue,
+        pvalue_floor=effect.pvalue_floor,
+        findings=_findings(reader, rows, found),
+        severity=severity(found.robust),
+        direction=direction_of(found.robust),
+    )
+
+
+def _as_wrong(other: Finding, here: Finding) -> bool:
+    """Whether other rows are about as wrong, and in the same direction, as those here."""
+    sign = np.sign(here.estimate - here.expected)
+    same_way = np.sign(other.estimate - other.expected) == sign
+    return bool(same_way and severity(other) >= AS_WRONG_ELSEWHERE * severity(here))
+
+
+def _findings(reader: Reader, rows: IntArray, found: Matching) -> tuple[Finding, ...]:
+    """Return the findings of a slice: that of its effect first."""
+    lead = (found.robust, *found.beside)
+    # Quantiles, intervals, classes and columns of y have a quantity in common.
+    named = {(one.quantity, one.column, one.label) for one in lead}
+    others = [
+        one
+        for one in reader.findings(rows)
+        if (one.quantity, one.column, one.label) not in named
+    ]
+    return (*lead, *others)

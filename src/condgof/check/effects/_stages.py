@@ -1,0 +1,366 @@
+"""A misfit taken apart stage by stage.
+
+The candidate that gains most is taken off, and the search goes on with what is left. Each
+stage has a p-value: y is drawn from the law corrected by the effects before, these are
+fitted again to the draw, and the largest worth of the draw is compared with that of the
+data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check.effects._partitions import Cells
+from condgof.check.effects._search import REMOVAL_SHRINKAGE, Candidate, Fit, Space
+from condgof.check.effects._tilts import SignalTilt, Tilt
+from condgof.sample import Seed, Use
+
+#: Where a correction that is the same everywhere has this share of the gain of the best
+#: candidate of its kind, it is taken first: a place is not named for what holds everywhere.
+SHARE_OF_CONSTANT = 0.7
+#: A pair of columns is taken only if it gains this many times as much as one of them and
+#: then the other,
+PAIR_OVER_SINGLES = 1.25
+#: and so many nats more.
+PAIR_PRICE = 3.0
+#: The stream of random numbers (`Seed.stream`) that draws y for effects. Numbers 20 to 27
+#: have other uses in a check.
+EFFECTS_STREAM = 28
+#: Draws of a chunk.
+CHUNK = 40
+# What p-values of effects come from, in words.
+RESAMPLED = "y resampled from the model"
+SIGNS_OF_ROWS = "random signs of rows"
+SIGNS_OF_UNITS = "random signs of groups or blocks of rows"
+WHOLE_SAMPLES = "whole samples in place of y"
+REFITS = "refits on resampled y"
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows that depend on each other: those of the same unit."""
+
+    codes: IntArray  #: The unit of each row, (n,), counted from 0 without gaps.
+
+    @classmethod
+    def from_labels(cls, labels: IntArray) -> Units:
+        """Number units by their labels, (n,)."""
+        _, codes = np.unique(labels, return_inverse=True)
+        return cls(codes)
+
+    @property
+    def count(self) -> int:
+        return int(self.codes.max()) + 1
+
+    def take(self, rows: IntArray) -> Units:
+        """Return some rows."""
+        return Units.from_labels(self.codes[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One effect: the candidate, its parameters, and what it gains."""
+
+    candidate: Candidate
+    fit: Fit
+    gain: float  #: On rows left out, in nats over all rows.
+    worth: float  #: The same less what the candidate costs.
+    pvalue: float = math.nan
+    draws: int = 0  #: Of the p-value.
+
+
+class Sums(NamedTuple):
+    """What samples have in each cell."""
+
+    sums: AnyArray  #: Of the test functions, (cells, m, K).
+    noise: FloatArray  #: How much more these vary than predicted, (m, K).
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Rows beside the law as it is after some stages."""
+
+    cells: Cells
+    tilt: Tilt
+    units: Units | None
+
+    def space(self) -> Space:
+        """Return all candidates, with what the law as it is now predicts in each cell."""
+        return Space.from_tilt(self.cells, self.tilt, self._design_effect())
+
+    def sums(self) -> Sums:
+        """Return the sums of all test functions over all cells, and their noise."""
+        values = self.tilt.values
+        return Sums(self.cells.sums(values), self.tilt.noise(values))
+
+    def _design_effect(self) -> FloatArray:
+        """Return Σ_u (Σ_{i in u} ψ_i)²/Σ_i ψ_i² of each cell and kind, (cells, K)."""
+        kinds = len(self.tilt.kinds)
+        if self.units is None:
+            return np.ones((len(self.cells.rows), kinds))
+        from scipy.sparse import csr_array  # takes long to import
+
+        values = np.asarray(self.tilt.values[:, 0], dtype=np.float64)
+        at = (np.arange(len(values)), self.units.codes)
+        shape = (len(values), self.units.count)
+        effects = np.empty((len(self.cells.rows), kinds))
+        for k in range(kinds):
+            by_unit = self.cells.members @ csr_array((values[:, k], at), shape)
+            together = np.asarray(by_unit.multiply(by_unit).sum(axis=1)).ravel()
+            apart = self.cells.sums(values[:, [k]] ** 2)[:, 0]
+            effects[:, k] = together / np.maximum(apart, 1e-300)
+        return np.maximum(effects, 1.0)
+
+    @property
+    def largest_worth(self) -> float:
+        """What the best candidate is worth, in nats over all rows."""
+        return float(self.space().worths(*self.sums()).largest[0])
+
+    def take(self, rows: IntArray) -> State:
+        """Return some rows."""
+        units = None if self.units is None else self.units.take(rows)
+        return State(self.cells.take(rows), self.tilt.take(rows), units)
+
+    def without(self, candidate: Candidate, space: Space) -> State:
+        """Take an effect off, fitted to these very rows."""
+        return replace(self, tilt=take_off(self.cells, self.tilt, candidate, space))
+
+
+def take_off(cells: Cells, tilt: Tilt, candidate: Candidate, space: Space) -> Tilt:
+    """Correct each of m samples by an effect that is fitted to it.
+
+    `space` has what the law predicts in the cells of all rows, of which those of `cells`
+    and `tilt` may be some.
+    """
+    number = candidate.partition
+    codes = cells.codes[:, number]
+    sums = cells.within(number, tilt.values[:, :, candidate.kind])
+    rows = cells.rows[cells.of_partition(number)][:, None]
+    all_rows = space.cells.rows[space.cells.of_partition(number)][:, None]
+    theta = space.removal(candidate, sums * (all_rows / np.maximum(rows, 1.0)))
+    single = tilt.log_ratio.dtype
+    corrected = tilt.corrected(candidate.kind, theta[codes].astype(single))
+    if candidate.trend:
+        return corrected
+    # The variance that N residuals have left after S/(N + λ) was subtracted from each.
+    left = 1.0 - 2.0 / (rows + REMOVAL_SHRINKAGE) + rows / (rows + REMOVAL_SHRINKAGE) ** 2
+    return corrected.standardised(candidate.kind, left[codes].astype(single))
+
+
+class FoundStages(NamedTuple):
+    """The effects that count, and the next one, which does not."""
+
+    stages: list[Stage]
+    left: Stage | None
+
+
+class StageNull(Protocol):
+    """What the worth of a stage is compared with."""
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+
+    def tested(
+        self,
+        stage: Stage,
+        state: State,
+        space: Space,
+        before: Sequence[Candidate],
+        alpha: float,
+    ) -> Stage:
+        """Return a stage with its p-value; the effects `before` were taken off."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNull:
+    """Draws of the largest worth that were made before, such as those of refits."""
+
+    draws: FloatArray  #: (m,).
+    label = REFITS
+
+    def tested(
+        self,
+        stage: Stage,
+        state: State,
+        space: Space,
+        before: Sequence[Candidate],
+        alpha: float,
+    ) -> Stage:
+        exceeded = int(np.count_nonzero(self.draws >= stage.worth))
+        made = len(self.draws)
+        return replace(stage, pvalue=(1 + exceeded) / (1 + made), draws=made)
+
+
+def find_stages(
+    state: State, *, most: int, null: StageNull | None, alpha: float
+) -> FoundStages:
+    """Return the effects, the one that gains most first.
+
+    With `null`, an effect counts while its p-value is at most `alpha`; without, `most`
+    effects are returned as long as they are worth anything.
+    """
+    stages: list[Stage] = []
+    for _ in range(most):
+        space = state.space()
+        sums = state.sums()
+        candidate = choose(state, space, sums)
+        worth = space.worth_of(space.worths(*sums), candidate)
+        if worth <= 0.0:
+            break
+        stage = Stage(
+            candidate=candidate,
+            fit=space.fit(candidate, *sums),
+            gain=space.gain(candidate, *sums),
+            worth=worth,
+        )
+        if null is not None:
+            before = [one.candidate for one in stages]
+            stage = null.tested(stage, state, space, before, alpha)
+            if stage.pvalue > alpha:
+                return FoundStages(stages, left=stage)
+        stages.append(stage)
+        state = state.without(candidate, space)
+    return FoundStages(stages, left=None)
+
+
+def choose(state: State, space: Space, sums: Sums) -> Candidate:
+    """Return the candidate that is worth most; of two that gain alike, the simpler one."""
+    best = space.best(space.worths(*sums))
+    if len(space.partition(best).axes) == 2:
+        best = _rather_single(state, space, best, sums)
+    if space.partition(best).axes:
+        constant = Candidate(best.kind, 0, trend=False)
+        if space.gain(constant, *sums) >= SHARE_OF_CONSTANT * space.gain(best, *sums):
+            return constant
+    return best
+
+
+def _rather_single(state: State, space: Space, pair: Candidate, sums: Sums) -> Candidate:
+    """Return one column of a pair, if it and then the other gain as much as the pair.
+
+    The pair is returned where it gains clearly more: the two columns interact.
+    """
+    partitions = space.cells.partitions
+    singles = []
+    for p, one in enumerate(partitions):
+        if len(one.axes) == 1 and one.axes[0] in partitions[pair.partition].axes:
+            singles.append(Candidate(pair.kind, p, trend=False))
+            if one.positions is not None:
+                singles.append(Candidate(pair.kind, p, trend=True))
+    if not singles:
+        return pair
+    first = max(singles, key=lambda one: space.gain(one, *sums))
+    after = state.without(first, space)
+    space_after = after.space()
+    sums_after = after.sums()
+    others = [one for one in singles if one.partition != first.partition]
+    second = max((space_after.gain(one, *sums_after) for one in others), default=0.0)
+    both = space.gain(first, *sums) + max(second, 0.0)
+    interact = space.gain(pair, *sums) > PAIR_OVER_SINGLES * both + PAIR_PRICE
+    return pair if interact else first
+
+
+class SampleDraws(Protocol):
+    """What draws samples in place of y."""
+
+    @property
+    def label(self) -> str:
+        """What is drawn, in words."""
+
+    def draw(self, tilt: Tilt, start: int, m: int) -> Tilt:
+        """Return draws `start` to `start` + m beside the law of `tilt`."""
+
+
+@dataclass(frozen=True)
+class ModelDraws:
+    """Draws y from the law: exact."""
+
+    seed: Seed
+    label = RESAMPLED
+
+    def draw(self, tilt: Tilt, start: int, m: int) -> Tilt:
+        drawn = tilt.draw(self.seed.stream(Use.CHECK, EFFECTS_STREAM, start), m)
+        assert drawn is not None
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class SignDraws:
+    """Gives the test functions of the data random signs, one a unit."""
+
+    seed: Seed
+    units: IntArray  #: The unit of each row, (r,).
+    label: str = SIGNS_OF_ROWS
+
+    def draw(self, tilt: Tilt, start: int, m: int) -> Tilt:
+        rng = self.seed.stream(Use.CHECK, EFFECTS_STREAM, start)
+        signs = 2.0 * rng.integers(0, 2, (int(self.units.max()) + 1, m)) - 1.0
+        return tilt.signed(signs[self.units])
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicateDraws:
+    """Puts whole samples in the place of y, whose rows share an error."""
+
+    count: int
+    signals: Callable[[int], FloatArray]  #: Test functions of a sample, (r, K).
+    label = WHOLE_SAMPLES
+
+    def draw(self, tilt: Tilt, start: int, m: int) -> Tilt:
+        assert isinstance(tilt, SignalTilt)
+        numbers = [number % self.count for number in range(start, start + m)]
+        psi = np.stack([self.signals(number) for number in numbers], axis=1)
+        return replace(tilt, psi=psi, log_ratio=np.zeros(psi.shape[:2], dtype=np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class NullOfStages:
+    """Draws of the largest worth of a stage, with the effects before it fitted again."""
+
+    rows: IntArray  #: The rows that are drawn, all or some, (r,).
+    n: int  #: The number of all rows.
+    count: int  #: The number of draws.
+    draws: SampleDraws
+
+    @property
+    def label(self) -> str:
+        return self.draws.label
+
+    def tested(
+        self,
+        stage: Stage,
+        state: State,
+        space: Space,
+        before: Sequence[Candidate],
+        alpha: float,
+    ) -> Stage:
+        """Return a stage with its p-value."""
+        cells = state.cells.take(self.rows)
+        some = state.tilt.take(self.rows)
+        # Sums over some rows vary as those over all do, if they are scaled.
+        scale = math.sqrt(self.n / len(self.rows))
+        exceeded = 0
+        made = 0
+        while made < self.count:
+            m = min(CHUNK, self.count - made)
+            drawn = self.draws.draw(some, made, m)
+            for candidate in before:
+                drawn = take_off(cells, drawn, candidate, space.for_samples(cells, drawn))
+            values = drawn.values
+            sums = cells.sums(values) * scale
+            own_space = space.for_samples(cells, drawn)
+            largest = own_space.worths(sums, drawn.noise(values)).largest
+            # What is not a number is no evidence: it counts as exceeding.
+            exceeded += int(np.count_nonzero(~(largest < stage.worth)))
+            made += m
+            # With this many draws above it, no further ones make it significant.
+            if exceeded > alpha * (1 + self.count):
+                break
+        return replace(stage, pvalue=(1 + exceeded) / (1 + made), draws=made)
