@@ -105,7 +105,7 @@ def test_slow_loops_give_the_same(varies):
     assert weights.rows.shape[1] == (2 if varies else 1)
     scales = Scales.from_weights(bins, weights.sums(bins), shrinkage, 10)
     indicator = bins.indicator(np.arange(N))
-    grams = [HeldGram.from_rows(indicator, weights), CountedGram(bins, weights)]
+    grams = [HeldGram.from_rows(bins, indicator, weights), CountedGram(bins, weights)]
     expected = np.empty((4, 5, 2))
     for j, k in itertools.product(range(5), range(2)):
         own = codes, bins.has_order, psi[:, j, k], v[:, k], shrinkage[k], 10

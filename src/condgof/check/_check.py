@@ -51,8 +51,8 @@ from condgof.stein import DEFAULT_MEMORY, RowsInMemory, Units
 #: Packages whose versions a report states.
 VERSIONS_OF = ("condgof", "numpy", "scipy")
 #: The stages of a check in their order, as the line of progress names them: reading the
-#: data, the test, the effect size, the minimum detectable effect, and
-#: the numbers of all rows and of groups, and the effects that a misfit consists of.
+#: data, the test, the effect size, the minimum detectable effect, the numbers of all rows
+#: and of groups, and the effects that a misfit consists of.
 STAGES = ("reading", "verdict", "size", "power", "numbers", "effects")
 
 
@@ -80,23 +80,25 @@ def check(
 ) -> Check:
     """Check a conditional density model: does it fit, and if not how, where and how much?
 
-    - The *verdict* is that of `adaptive`, with one more family of statistics: what steps in
-      single columns gain, taken off one after the other.
-    - *How*, of all rows: the median, the middle half, how often the model's intervals hold
-      y, how much lies far out; of classes, confidence against accuracy; with intervals that
-      hold together 95% of the time, and that hold what the model predicts unless the
-      verdict rejects. One wild row does not move them, and is named.
-    - *Where*: slices, an interval or a level of a column of x or of what the model
-      predicts, or two such conditions. All intervals between 20 quantiles of a column and
-      rectangles of two columns, of at least 25 rows and 2% of them, are compared by ``max_k
-      |Σ ψ_k(y)|/sd − √(2 log(n/|S|))``, with functions ψ_k of mean 0 under the model
-      (shift, spread, skew and tails of the PIT; of classes and counts what happened less
-      its probability), and the largest with that of y drawn anew, or else of random signs;
-      then it is taken off and the search goes on. Slices are named only if the verdict
-      rejects; their intervals hold for all slices that were searched at once.
-    - *How much*: the constant misfit that has the discrepancy of the data, such as a shift
-      in model standard deviations; it does not grow with n. *Power*: the one that is found
-      with probability 0.8.
+    - *Verdict*: the p-value of `adaptive`, with one more family of statistics: what steps
+      in single columns gain in log score, taken off one after the other.
+    - *Effects*: what the misfit consists of. An effect is a kind of error (bias, spread,
+      skew, tails; of counts dispersion and zeros; the odds of a class; a quantile; the
+      hazard) that depends on no column, on one, or on two columns of x or of what is
+      predicted. It is worth what its correction gains in log score on rows that it was not
+      learned on. The largest one is taken off, and the search goes on, while the same
+      search on y drawn from the corrected law gains as much with probability at most
+      `alpha`. What all of them gain together on held-out rows is `avoidable_loss`.
+    - *Slices*: the places where effects are largest, with intervals that hold for all
+      places that were searched at once. Effects and slices are named only if the verdict
+      rejects.
+    - *Overall*: the median, the middle half, how often predicted intervals hold y, how much
+      lies far out; of classes, confidence against accuracy. Their intervals hold together
+      95% of the time, and hold what is predicted unless the verdict rejects. One outlier
+      does not move them, and is named.
+    - *Effect size*: the uniform misfit, such as a bias in predictive SDs, that would be
+      equally detectable. Unlike the p-value, it does not depend on the sample size.
+      *Power*: the smallest one that is detected with probability 0.8.
 
     Do not use it when parameters of the model were fitted on this same sample (see
     `composite`). Rows that depend on each other need ``dependence=`` or ``groups=``.
@@ -109,9 +111,9 @@ def check(
         The sample; x may be a source from `scan`, which brings its own y, or Dask arrays:
         of these all but the verdict comes from 20,000 rows that are drawn at random.
     event, entry : array_like of shape (n,), optional
-        Censoring, as in `adaptive`. Slices are then told by events observed against events
-        expected, Σ Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect is the relative
-        error of the hazard.
+        Censoring, as in `adaptive`. Subgroups then report observed and expected events, Σ
+        Λ(y) − Λ(entry) with Λ = −log P(Y > y|x), and the effect size is the relative error
+        of the hazard.
     by : str, list of str, array_like of shape (n,) or frame, optional
         A column of x or of predictions, several of them, or one label a row: each group is
         tested and described as a slice that was named beforehand. Of several columns,

@@ -274,18 +274,25 @@ class Scale:
     def gain(self, sums: FloatArray, signed: bool = False) -> FloatArray:
         """Return the gains of m samples from sums over cells, both (cells, m, K)."""
         squares = np.square(sums)
-        squares /= self.variance[:, None]
-        if self.skewness is not None:
+        if self.skewness is None:
+            squares *= self._rate[:, None]
+        else:
             a = self.skewness[:, None]
-            z = np.sqrt(squares) * np.sign(sums)
+            z = np.sqrt(squares / self.variance[:, None]) * np.sign(sums)
             squares = np.square(without_skewness(z, a, longer=signed))
-        squares *= (self.kept - 0.5 * np.square(self.kept))[:, None]
+            squares *= (self._rate * self.variance)[:, None]
         squares -= self.kept[:, None]
         return squares
 
-    def correction(self, cell: IntArray, k: int, sums: FloatArray) -> FloatArray:
-        """Return δ of signal k in m cells, (m,), with these sums, (m,)."""
-        return np.asarray(self.kept[cell, k] * sums / self.weight[cell, k])
+    @cached_property
+    def _rate(self) -> FloatArray:
+        """The gain of a sum of 1, before κ is taken off: (κ − κ²/2)/variance."""
+        return np.asarray((self.kept - 0.5 * np.square(self.kept)) / self.variance)
+
+    def correction(self, cell: IntArray, sums: FloatArray) -> FloatArray:
+        """Return δ in a cell of each sample and signal, with these sums; all (m, K)."""
+        signal = np.arange(cell.shape[1])
+        return np.asarray(self.kept[cell, signal] * sums / self.weight[cell, signal])
 
 
 def without_skewness(z: FloatArray, a: FloatArray, longer: bool) -> FloatArray:
@@ -335,53 +342,121 @@ def steps_of(bins: Bins, least: int) -> AnyArray:
     return np.asarray((left >= least) & (bins.codes.shape[1] - left >= least))
 
 
+class Steps(NamedTuple):
+    """Corrections of m samples for each signal, (m, K) each: δ on both sides of a step.
+
+    A constant has the same δ on both sides of the first step.
+    """
+
+    step: IntArray  #: The bin b of the step.
+    first: FloatArray  #: δ of the rows on its first side (`Bins.left`).
+    second: FloatArray  #: δ of all other rows.
+
+
+class SideSums(NamedTuple):
+    """Sums of signals of m samples over the sides of steps."""
+
+    left: FloatArray  #: Over the first side of each step (`Bins.left`), (B, m, K).
+    whole: FloatArray  #: Over all rows, (m, K).
+
+    @classmethod
+    def from_bins(cls, bins: Bins, sums: FloatArray) -> SideSums:
+        """Add up sums over bins, (B, m, K)."""
+        return cls(left=bins.left(sums), whole=sums[: bins.ends[0] + 1].sum(axis=0))
+
+
 class Gram(Protocol):
     """Sums of w over the rows that two bins have in common."""
 
-    def explained(self, corrections: FloatArray, k: int) -> FloatArray:
-        """Return what corrections of signal k take off the sums over bins, both (m, B).
-
-        A correction has its δ in the bins of one column, and 0 in the others.
-        """
+    def explained(self, steps: Steps) -> SideSums:
+        """Return what corrections take off the sums over the sides of all steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldGram:
-    """The Gram matrix is held: for many draws of few rows."""
+    """Sums over what the sides of steps share are held: for many draws of few rows.
 
-    matrices: SingleArray  #: (1 or K, B, B).
-    factors: FloatArray  #: (K,).
+    A correction takes Σ_i w_i·δ_i off the first side of step b, over its rows. That is
+    δ₂·Σ w over all of them, and δ₁ − δ₂ times Σ w over those that are on the first side of
+    the step that is corrected.
+    """
+
+    #: Σ w over the rows on the first sides of two steps, (B, B): one a signal, or one.
+    shared: list[SingleArray]
+    rows: FloatArray  #: Σ w over the first side of each step, (B, len(shared)).
+    total: FloatArray  #: Σ w over all rows, (len(shared),).
+    factors: FloatArray  #: What each signal multiplies its matrix by, (K,).
 
     @classmethod
-    def from_rows(cls, indicator: SingleArray, weights: Weights) -> HeldGram:
-        """Sum over rows with an indicator (r, B) of bins, which may be scaled."""
-        matrices = []
-        for own in weights.rows.T:
-            rooted = indicator * np.sqrt(own, dtype=np.float32)[:, None]
-            matrices.append(rooted.T @ rooted)
-        return cls(matrices=np.array(matrices), factors=weights.factors)
+    def from_rows(
+        cls,
+        bins: Bins,
+        indicator: SingleArray,
+        weights: Weights,
+        ratio: FloatArray | None = None,
+    ) -> HeldGram:
+        """Sum over rows with an indicator (r, B) of bins.
 
-    def explained(self, corrections: FloatArray, k: int) -> FloatArray:
-        matrix = self.matrices[min(k, len(self.matrices) - 1)]
-        return np.asarray((corrections.astype(np.float32) @ matrix) * self.factors[k])
+        `ratio` (B, K) is what the sums of each bin are multiplied by, if at all.
+        """
+        shared = []
+        rows = []
+        total = []
+        for k, own in enumerate(weights.rows.T):
+            rooted = indicator * np.sqrt(own, dtype=np.float32)[:, None]
+            gram = (rooted.T @ rooted).astype(np.float64)  # (B, B), of bins
+            if ratio is not None:
+                gram *= ratio[:, [k]] * ratio[:, k]
+            by_step = bins.left(gram)  # the first side of a step, with a bin
+            of_column = by_step[:, : bins.ends[0] + 1].sum(axis=1)
+            shared.append(bins.left(by_step.T).astype(np.float32))
+            rows.append(of_column)
+            total.append(bins.totals(gram)[0, : bins.ends[0] + 1].sum())
+        return cls(
+            shared=shared,
+            rows=np.stack(rows, axis=1),
+            total=np.array(total),
+            factors=weights.factors,
+        )
+
+    def explained(self, steps: Steps) -> SideSums:
+        difference = (steps.first - steps.second) * self.factors
+        second = steps.second * self.factors
+        if len(self.shared) == 1:
+            left = np.take(self.shared[0], steps.step, axis=1) * difference
+            on_first = self.rows[steps.step, 0]
+        else:
+            signals = np.arange(len(self.shared))
+            columns = [
+                np.take(self.shared[k], steps.step[:, k], axis=1) * difference[:, k]
+                for k in signals
+            ]
+            left = np.stack(columns, axis=-1)
+            on_first = self.rows[steps.step, signals]
+        left += self.rows[:, None] * second
+        return SideSums(left, whole=difference * on_first + second * self.total)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedGram:
-    """Rows are summed whenever a correction asks for it: for one sample of many rows."""
+    """Rows are summed whenever a correction asks for it: for samples of many rows."""
 
     bins: Bins
     weights: Weights
 
-    def explained(self, corrections: FloatArray, k: int) -> FloatArray:
-        own = self.weights.rows[:, min(k, self.weights.rows.shape[1] - 1)]
-        rows = []
-        for correction in corrections:
-            by_row = np.zeros(len(own))
-            for column in np.unique(self.bins.columns[np.flatnonzero(correction)]):
-                by_row += correction[self.bins.codes[column]]
-            rows.append(self.bins.sum_over((own * by_row)[:, None])[:, 0])
-        return np.asarray(np.array(rows) * self.weights.factors[k])
+    def explained(self, steps: Steps) -> SideSums:
+        bins = self.bins
+        samples, signals = steps.step.shape
+        taken = np.empty((bins.count, samples, signals))
+        for sample in range(samples):
+            for k in range(signals):
+                step = steps.step[sample, k]
+                codes = bins.codes[bins.columns[step]]
+                is_first = codes <= step if bins.is_ordered[step] else codes == step
+                delta = np.where(is_first, steps.first[sample, k], steps.second[sample, k])
+                own = self.weights.rows[:, min(k, self.weights.rows.shape[1] - 1)]
+                taken[:, sample, k] = bins.sum_over((own * delta)[:, None])[:, 0]
+        return SideSums.from_bins(bins, taken * self.weights.factors)
 
 
 class _Best(NamedTuple):
@@ -405,25 +480,21 @@ def staged_gains(
     signed : bool
         Whether these are sums with random signs.
     """
-    sums = np.array(sums, dtype=np.float64)
     largest = bins.totals(scales.bins.gain(sums, signed)).max(axis=0)
+    left, whole = SideSums.from_bins(bins, sums)
     total = np.zeros(sums.shape[1:])
     gains = []
     for stage in range(1, max(STAGES) + 1):
-        left = bins.left(sums)
-        whole = bins.totals(sums)
-        right = whole[bins.columns] - left
-        best = _best_candidate(scales, whole[:1], left, right, signed)
+        right = whole - left
+        best = _best_candidate(scales, whole[None], left, right, signed)
         total = total + best.gain
         if stage in STAGES:
             gains.append(total)
         if stage < max(STAGES):
-            for k in range(sums.shape[2]):
-                place = best.place[:, k]
-                corrections = _corrections(
-                    bins, scales, k, place, whole[0, :, k], left[:, :, k], right[:, :, k]
-                )
-                sums[:, :, k] -= gram.explained(corrections, k).T
+            steps = _corrections(scales, best.place, whole, left, right)
+            explained = gram.explained(steps)
+            left = left - explained.left
+            whole = whole - explained.whole
     return np.array([*gains, largest])
 
 
@@ -440,33 +511,26 @@ def _best_candidate(
 
 
 def _corrections(
-    bins: Bins,
     scales: Scales,
-    k: int,
     place: IntArray,
     whole: FloatArray,
     left: FloatArray,
     right: FloatArray,
-) -> FloatArray:
-    """Return δ of signal k in each bin of the column of the best candidate, (m, B).
+) -> Steps:
+    """Return the corrections of the best candidates, whose `place` is that of `_Best`.
 
-    The constant is a function of the first column. `place` (m,) is that of `_Best`; sums
-    are (m,) over all rows and (B, m) over the sides of steps.
+    Sums are (m, K) over all rows and (B, m, K) over the sides of steps.
     """
-    samples = np.arange(len(place))
     is_constant = place == 0
     step = np.maximum(place - 1, 0)
-    first = scales.first.correction(step, k, left[step, samples])
-    second = scales.second.correction(step, k, right[step, samples])
-    constant = scales.everywhere.correction(0 * step, k, whole)
-    first = np.where(is_constant, constant, first)[:, None]
-    second = np.where(is_constant, constant, second)[:, None]
-    number = np.arange(bins.count)
-    up_to = number <= step[:, None]
-    is_first = np.where(bins.is_ordered[step][:, None], up_to, number == step[:, None])
-    column = np.where(is_constant, 0, bins.columns[step])
-    inside = bins.columns == column[:, None]
-    return np.where(inside, np.where(is_first, first, second), 0.0)
+    first = scales.first.correction(step, np.take_along_axis(left, step[None], 0)[0])
+    second = scales.second.correction(step, np.take_along_axis(right, step[None], 0)[0])
+    constant = scales.everywhere.correction(np.zeros_like(step), whole)
+    return Steps(
+        step=step,
+        first=np.where(is_constant, constant, first),
+        second=np.where(is_constant, constant, second),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -574,7 +638,7 @@ class StagedGains:
         indicator = self.bins.indicator(np.arange(self.n))
         weights = self._weights(self.signals)
         scales = self._scales(weights)
-        gram = HeldGram.from_rows(indicator, weights)
+        gram = HeldGram.from_rows(self.bins, indicator, weights)
 
         def of_signals(values: AnyArray) -> FloatArray:
             sums = sums_over(indicator, values)
@@ -656,16 +720,13 @@ class StagedGains:
         """Return the Gram matrix of all rows, or of some, scaled to the sums of all."""
         rows = rows_by_content(self.keys, RESAMPLED_ROWS, RESAMPLED_STREAM)
         indicator = self.bins.indicator(rows)
+        own = weights.take(rows)
         if len(rows) == self.n:
-            return HeldGram.from_rows(indicator, weights.take(rows))
+            return HeldGram.from_rows(self.bins, indicator, own)
         some = self._weight_of(indicator, weights, rows)
         whole = weights.sums(self.bins)
         ratio = np.sqrt(whole / np.maximum(some, TINY)) * (some > 0)
-        held = HeldGram.from_rows(indicator, weights.take(rows))
-        for k in range(len(held.matrices)):
-            scale = ratio[:, k].astype(np.float32)
-            held.matrices[k] *= scale[:, None] * scale
-        return held
+        return HeldGram.from_rows(self.bins, indicator, own, ratio)
 
     def _usual_sums(self, certain: CertainRows) -> FloatArray:
         """Return sums over bins of these rows if none is an exception, (B, K)."""
@@ -683,7 +744,7 @@ class StagedGains:
             weighted = signs[:, :, None] * values[:, None]
             return sums_over(indicator, weighted)
 
-        gram = HeldGram.from_rows(indicator, self._weights(self.signals))
+        gram = HeldGram.from_rows(self.bins, indicator, self._weights(self.signals))
         evaluate = self._by_signs(sums_of, gram)
         ones = np.ones((self.n, 1))
 

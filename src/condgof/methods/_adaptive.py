@@ -30,6 +30,7 @@ from condgof.null import (
     JointDraws,
     Null,
     NullDraws,
+    Reference,
 )
 from condgof.result import GofResult
 from condgof.sample import CONTENT_SEED, Sample, Seed, Use, XUnits, names_of
@@ -250,19 +251,19 @@ def _test(
     beside: BesideStatistics | None,
 ) -> GofResult:
     """Draw all statistics under one null, and combine them."""
-    drawn = null.draw(design.plan, rows, options.n_boot, seed, options.engine, beside)
-    # Whole samples that take the place of y are given: there are no others for reference.
-    if not isinstance(null, JointDraws):
-        count = min(REFERENCE_DRAWS, options.n_boot)
-        own_seed = rows.subsample.content_seed()
-        some = rows
-        in_order = rows.subsample.in_content_order()
-        if beside is None and null.dependence.independent and in_order.n == rows.n:
-            # Random numbers belong to rows. In an order that the rows' values decide, the
-            # order in which these came has no part in the reference.
-            some = in_order
-        others = null.draw(design.plan, some, count, own_seed, options.engine, beside)
+    plan = design.plan
+    m = options.n_boot
+    reference = Reference(min(REFERENCE_DRAWS, m), rows.subsample.content_seed())
+    in_order = rows.subsample.in_content_order()
+    is_whole = in_order.n == rows.n and null.dependence.independent
+    if beside is None and is_whole and not isinstance(null, JointDraws):
+        # Random numbers belong to rows. In an order that the rows' values decide, the order
+        # in which these came has no part in the reference.
+        drawn = null.draw(plan, rows, m, seed, options.engine)
+        others = null.draw(plan, in_order, reference.count, reference.seed, options.engine)
         drawn = replace(drawn, reference=others.draws)
+    else:
+        drawn = null.draw(plan, rows, m, seed, options.engine, beside, reference)
     return combine_statistics(
         rows,
         design,

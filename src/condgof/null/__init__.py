@@ -34,6 +34,7 @@ from condgof.null._draws import (
     Null,
     NullDraws,
     OwnDraws,
+    Reference,
     TestedRows,
     settle,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "OwnDraws",
     "ParcelSigns",
     "RecombinedResample",
+    "Reference",
     "Resample",
     "RowSigns",
     "RowWeights",

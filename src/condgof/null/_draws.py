@@ -121,6 +121,14 @@ class TestedRows(Rows, Protocol):
         """Some rows in memory, all of them where they are few."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """Draws by which statistics are scaled and ranked: the same for every user's seed."""
+
+    count: int  #: Their number.
+    seed: Seed  #: A hash of the data (`condgof.stein.RowsInMemory.content_seed`).
+
+
 class DrawnStatistics(NamedTuple):
     """Statistics of residuals, and what computes them of m draws."""
 
@@ -194,8 +202,30 @@ class Null(Protocol):
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
-        """Compute all statistics of the data, and m draws of them."""
+        """Compute all statistics of the data, and m draws of them.
+
+        `beside` are further statistics, and `reference` are further draws of all of them.
+        """
+
+
+def draw_twice(
+    draw_by: Callable[[int, Seed], NullDraws],
+    m: int,
+    seed: Seed,
+    reference: Reference | None,
+) -> NullDraws:
+    """Draw m times by `seed`, and the reference draws by their own seed.
+
+    `draw_by` makes draws from their number and a seed; what does not depend on the seed is
+    computed before, once.
+    """
+    drawn = draw_by(m, seed)
+    if reference is None:
+        return drawn
+    others = draw_by(reference.count, reference.seed)
+    return replace(drawn, reference=others.draws)
 
 
 def with_own_resampling(

@@ -43,8 +43,11 @@ from condgof.null._bootstrap import NULLS, bootstrap_weights
 from condgof.null._dependence import Dependence
 from condgof.null._draws import (
     BesideStatistics,
+    DrawnStatistics,
     NullDraws,
+    Reference,
     TestedRows,
+    draw_twice,
     with_own_resampling,
     with_own_signs,
 )
@@ -139,6 +142,7 @@ class GroupSigns:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         group_of = self._group_of(rows)
 
@@ -155,22 +159,31 @@ class GroupSigns:
         sums = units.sums
         for one, by_column in zip(sums, _by_column(plan, weights), strict=True):
             one *= by_column
-        signs = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
-        drawn = weighted_units(plan, sums, signs, engine)
         whole = plan.squares([one.sum(axis=0, dtype=np.float64)[None] for one in sums])[0]
         factor = _pair_factor(rows.n, weights * units.counts[:, None])
-        statistics = factor * (whole - drawn.unit_squares)
-        draws = factor[:, None] * (drawn.forms - drawn.unit_squares[:, None])
         sizes = factor * (np.square(weights) * units.diagonal).sum(axis=0)
         details = {} if _has_all_groups(rows) else {"parcels": count}
-        made = NullDraws(statistics=statistics, draws=draws, sizes=sizes, details=details)
+        signed: DrawnStatistics | None = None
         if beside is not None and not rows.is_stream and _has_all_groups(rows):
             signed = beside.by_signs()
-            by_row = signs[group_of(0, rows.total)]
-            made = made.beside(beside.names, signed.observed, signed.evaluate(by_row))
-        else:
-            made = with_own_signs(made, beside, m, seed, engine)
-        return self._with_additional(made, plan, rows, signs)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            signs = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
+            drawn = weighted_units(plan, sums, signs, engine)
+            made = NullDraws(
+                statistics=factor * (whole - drawn.unit_squares),
+                draws=factor[:, None] * (drawn.forms - drawn.unit_squares[:, None]),
+                sizes=sizes,
+                details=details,
+            )
+            if beside is None or signed is None:
+                made = with_own_signs(made, beside, m, seed, engine)
+            else:
+                by_row = signs[group_of(0, rows.total)]
+                made = made.beside(beside.names, signed.observed, signed.evaluate(by_row))
+            return self._with_additional(made, plan, rows, signs)
+
+        return draw_twice(draw_by, m, seed, reference)
 
     def _group_of(self, rows: TestedRows) -> Callable[[int, int], IntArray]:
         """Return a function (start, stop) → the group, or parcel of groups, of rows."""
@@ -286,6 +299,7 @@ class GroupResample:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         held = plan.hold(rows)
         groups = rows_by_group(self.codes)
@@ -294,7 +308,7 @@ class GroupResample:
             np.ascontiguousarray(held.features[:, cut.x], dtype=np.float32)
             for cut in plan.cuts
         ]
-        resampler = rows.resampler(plan.test_functions, seed)
+        further = None if beside is None else beside.by_resampling()
 
         def sums_of(xi: AnyArray) -> list[AnyArray]:
             """Return V_g of k samples of ξ (n, k, q), (G, R_p, k, q_p) of each panel."""
@@ -331,26 +345,31 @@ class GroupResample:
                 parts.append(by_block.transpose(0, 2, 1).reshape(-1, one.shape[2]))
             return np.asarray(factor[:, None] * np.concatenate(parts))
 
-        def task(start: int) -> FloatArray:
-            stream = seed.stream(Use.MODEL_SAMPLE, GROUPS_STREAM, start)
-            rng = GroupedGenerator(stream, self.codes, self.rho)
-            drawn = resampler.draw(rng, min(CHUNK_DRAWS, m - start))
-            of_sums = statistics(sums_of(np.asarray(drawn.values, dtype=np.float32)))
-            if further is None:
-                return of_sums
-            return np.vstack([of_sums, further.evaluate(drawn.drawn)])
-
-        further = None if beside is None else beside.by_resampling()
-        chunks = engine.local.map(task, range(0, m, CHUNK_DRAWS))
-        draws = np.concatenate(list(chunks), axis=1)
         observed = statistics(own)[:, 0]
-        check_overflow(observed, draws)
         count = len(observed)
-        made = NullDraws(
-            statistics=observed,
-            draws=draws[:count],
-            sizes=factor * (np.square(weights) * diagonal).sum(axis=0),
-        )
-        if beside is None or further is None:
-            return with_own_resampling(made, beside, m, seed, engine)
-        return made.beside(beside.names, further.observed, draws[count:])
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            resampler = rows.resampler(plan.test_functions, seed)
+
+            def task(start: int) -> FloatArray:
+                stream = seed.stream(Use.MODEL_SAMPLE, GROUPS_STREAM, start)
+                rng = GroupedGenerator(stream, self.codes, self.rho)
+                drawn = resampler.draw(rng, min(CHUNK_DRAWS, m - start))
+                of_sums = statistics(sums_of(np.asarray(drawn.values, dtype=np.float32)))
+                if further is None:
+                    return of_sums
+                return np.vstack([of_sums, further.evaluate(drawn.drawn)])
+
+            chunks = engine.local.map(task, range(0, m, CHUNK_DRAWS))
+            draws = np.concatenate(list(chunks), axis=1)
+            check_overflow(observed, draws)
+            made = NullDraws(
+                statistics=observed,
+                draws=draws[:count],
+                sizes=factor * (np.square(weights) * diagonal).sum(axis=0),
+            )
+            if beside is None or further is None:
+                return with_own_resampling(made, beside, m, seed, engine)
+            return made.beside(beside.names, further.observed, draws[count:])
+
+        return draw_twice(draw_by, m, seed, reference)

@@ -20,7 +20,9 @@ from condgof.null._draws import (
     BesideStatistics,
     DrawnStatistics,
     NullDraws,
+    Reference,
     TestedRows,
+    draw_twice,
     settle,
     term_sizes,
     with_own_resampling,
@@ -118,21 +120,26 @@ class Resample:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
-        resampler = rows.resampler(plan.test_functions, seed)
-
-        def resample(start: int, count: int) -> Resampled:
-            rng = seed.stream(Use.MODEL_SAMPLE, RESAMPLE_STREAM, start)
-            return resampler.draw(rng, count)
-
         evaluated = None if beside is None else beside.by_resampling()
-        drawn = draw_statistics(
-            plan, rows, resampler, resample, m, engine, {"null": "model"}, evaluated
-        )
-        if evaluated is None:
-            return with_own_resampling(drawn, beside, m, seed, engine)
-        assert beside is not None
-        return _named_last(drawn, beside.names)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            resampler = rows.resampler(plan.test_functions, seed)
+
+            def resample(start: int, count: int) -> Resampled:
+                rng = seed.stream(Use.MODEL_SAMPLE, RESAMPLE_STREAM, start)
+                return resampler.draw(rng, count)
+
+            drawn = draw_statistics(
+                plan, rows, resampler, resample, m, engine, {"null": "model"}, evaluated
+            )
+            if evaluated is None:
+                return with_own_resampling(drawn, beside, m, seed, engine)
+            assert beside is not None
+            return _named_last(drawn, beside.names)
+
+        return draw_twice(draw_by, m, seed, reference)
 
 
 def _named_last(drawn: NullDraws, names: tuple[str, ...]) -> NullDraws:
@@ -243,6 +250,7 @@ class JointDraws:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         some = rows.subsample
         replicates = some.replicates
@@ -268,6 +276,7 @@ class JointDraws:
                 drawn=np.arange(start, start + count),
             )
 
+        # Whole samples are given: there are no others for reference.
         used = min(m, replicates.count)
         details = {"null": "joint", "replicates": used}
         evaluated = None if beside is None else beside.by_replicates()
@@ -296,6 +305,7 @@ class GaussianLimit:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         functions = plan.test_functions
         assert isinstance(functions, NormalTestFunctions)
@@ -306,10 +316,17 @@ class GaussianLimit:
             assert isinstance(residuals, NormalScoreResiduals)
             return np.asarray(top_surprises(residuals.u.reshape(1, -1), most)[0])
 
-        totals = gather(plan, rows, rows.n, largest, most, seed, engine)
-        drawn = _draw_limit(plan, totals, [functions.covariance], m, seed, engine)
-        drawn = _with_outliers(drawn, totals.largest, score_count, m, seed)
-        return with_own_resampling(drawn, beside, m, seed, engine)
+        # Of many rows, FᵀF is summed over some: the same ones for every user's seed.
+        gram_seed = seed if reference is None else reference.seed
+        totals = gather(plan, rows, rows.n, largest, most, gram_seed, engine)
+        limit = Limit.from_totals(plan, totals, [functions.covariance])
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            drawn = limit.draw(m, seed, engine)
+            drawn = _with_outliers(drawn, totals.largest, score_count, m, seed)
+            return with_own_resampling(drawn, beside, m, seed, engine)
+
+        return draw_twice(draw_by, m, seed, reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +350,7 @@ class StratifiedLimit:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         functions = plan.test_functions
         assert isinstance(functions, AveragedTestFunctions)
@@ -353,62 +371,86 @@ class StratifiedLimit:
         most = surprise_count(rows.n)
         strata = Strata(size=len(covariances), of_rows=stratum_of)
         largest = _largest_surprises(most)
-        totals = gather(plan, rows, rows.n, largest, most, seed, engine, strata)
-        drawn = _draw_limit(plan, totals, covariances, m, seed, engine)
-        drawn = _with_outliers(drawn, totals.largest, rows.n, m, seed)
-        return with_own_resampling(drawn, beside, m, seed, engine)
+        gram_seed = seed if reference is None else reference.seed
+        totals = gather(plan, rows, rows.n, largest, most, gram_seed, engine, strata)
+        limit = Limit.from_totals(plan, totals, covariances)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            drawn = limit.draw(m, seed, engine)
+            drawn = _with_outliers(drawn, totals.largest, rows.n, m, seed)
+            return with_own_resampling(drawn, beside, m, seed, engine)
+
+        return draw_twice(draw_by, m, seed, reference)
 
 
-def _draw_limit(
-    plan: Plan,
-    totals: Totals,
-    covariances: list[FloatArray],
-    m: int,
-    seed: Seed,
-    engine: Engine,
-) -> NullDraws:
-    """Compare Fᵀξ with draws of N(0, Σ_s (FᵀF)_s⊗C_s), with one C (q, q) a stratum."""
-    # A draw of Fᵀξ is Σ_s root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
-    roots_x = [_symmetric_root(gram).astype(np.float32) for gram in totals.grams]
-    roots_y = [_symmetric_root(one).astype(np.float32) for one in covariances]
-    width = roots_x[0].shape[1]
-    q = roots_y[0].shape[1]
-    left = [[np.ascontiguousarray(root[cut.x]) for root in roots_x] for cut in plan.cuts]
-    right = [[np.ascontiguousarray(root[cut.y].T) for root in roots_y] for cut in plan.cuts]
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """Fᵀξ of the data beside N(0, Σ_s (FᵀF)_s⊗C_s), with one C (q, q) a stratum s.
 
-    def task(start: int) -> FloatArray:
-        """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
-        rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
-        count = min(LIMIT_CHUNK, m - start)
-        sums: list[AnyArray] = []
-        for stratum in range(len(roots_x)):
-            normal = rng.standard_normal((count, width, q), dtype=np.float32)
-            parts = []
-            for a, b in zip(left, right, strict=True):
-                turned = (normal.reshape(-1, q) @ b[stratum]).reshape(count, width, -1)
-                parts.append(a[stratum] @ turned)
-            sums = parts if stratum == 0 else sum_arrays([sums, parts])
-        return plan.squares(sums).T
+    A draw of Fᵀξ is Σ_s root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
+    """
 
-    mean = np.zeros(len(plan.statistics))
-    for gram, covariance in zip(totals.grams, covariances, strict=True):
-        x_squares = np.diag(gram)
-        y_squares = np.diag(covariance)
-        mean += [
-            x_squares[one.features.columns].sum()
-            * y_squares[one.test_functions.columns].sum()
-            for one in plan.statistics
-        ]
-    chunks = engine.local.map(task, range(0, m, LIMIT_CHUNK))
-    draws = np.concatenate(list(chunks), axis=1)
-    observed = plan.squares([one[None] for one in totals.sums])[0]
-    check_overflow(observed, draws)
-    return NullDraws(
-        statistics=observed - mean,
-        draws=draws - mean[:, None],
-        sizes=mean,
-        details={"null": "limit"},
-    )
+    plan: Plan
+    observed: FloatArray  #: ‖Fᵀξ‖² of each statistic, (K,).
+    mean: FloatArray  #: Its mean under the limit, (K,).
+    #: Rows of the root of (FᵀF)_s of each panel and stratum, (R_p, R).
+    left: list[list[AnyArray]]
+    #: Columns of the root of C_s of each panel and stratum, (q, q_p).
+    right: list[list[AnyArray]]
+
+    @classmethod
+    def from_totals(
+        cls, plan: Plan, totals: Totals, covariances: list[FloatArray]
+    ) -> Limit:
+        roots_x = [_symmetric_root(gram).astype(np.float32) for gram in totals.grams]
+        roots_y = [_symmetric_root(one).astype(np.float32) for one in covariances]
+        mean = np.zeros(len(plan.statistics))
+        for gram, covariance in zip(totals.grams, covariances, strict=True):
+            x_squares = np.diag(gram)
+            y_squares = np.diag(covariance)
+            mean += [
+                x_squares[one.features.columns].sum()
+                * y_squares[one.test_functions.columns].sum()
+                for one in plan.statistics
+            ]
+        cuts = plan.cuts
+        return cls(
+            plan=plan,
+            observed=plan.squares([one[None] for one in totals.sums])[0],
+            mean=mean,
+            left=[[np.ascontiguousarray(one[cut.x]) for one in roots_x] for cut in cuts],
+            right=[[np.ascontiguousarray(one[cut.y].T) for one in roots_y] for cut in cuts],
+        )
+
+    def draw(self, m: int, seed: Seed, engine: Engine) -> NullDraws:
+        """Draw all statistics m times."""
+        strata = len(self.left[0])
+        width = self.left[0][0].shape[1]
+        q = self.right[0][0].shape[0]
+
+        def task(start: int) -> FloatArray:
+            """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
+            rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
+            count = min(LIMIT_CHUNK, m - start)
+            sums: list[AnyArray] = []
+            for stratum in range(strata):
+                normal = rng.standard_normal((count, width, q), dtype=np.float32)
+                parts: list[AnyArray] = []
+                for a, b in zip(self.left, self.right, strict=True):
+                    turned = (normal.reshape(-1, q) @ b[stratum]).reshape(count, width, -1)
+                    parts.append(a[stratum] @ turned)
+                sums = parts if stratum == 0 else sum_arrays([sums, parts])
+            return self.plan.squares(sums).T
+
+        chunks = engine.local.map(task, range(0, m, LIMIT_CHUNK))
+        draws = np.concatenate(list(chunks), axis=1)
+        check_overflow(self.observed, draws)
+        return NullDraws(
+            statistics=self.observed - self.mean,
+            draws=draws - self.mean[:, None],
+            sizes=self.mean,
+            details={"null": "limit"},
+        )
 
 
 def _symmetric_root(matrix: FloatArray) -> FloatArray:
@@ -444,9 +486,13 @@ class RecombinedResample:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         from scipy.sparse import csr_array  # takes long to import
 
+        # Strata are resampled once: by the data, where statistics are ranked by reference
+        # draws. Seeds decide which of these resamples a draw takes.
+        stratum_seed = seed if reference is None else reference.seed
         strata = min(STRATA, max(LEAST_STRATA, -(-rows.total // PIECE_ROWS)))
         length = -(-rows.total // strata)
         certain = NEARLY_CERTAIN * min(1.0, NEARLY_CERTAIN_ROWS / rows.total)
@@ -456,7 +502,7 @@ class RecombinedResample:
             resampler = _rare_event_resampler(plan, piece)
             for number in range(RESAMPLES_PER_STRATUM):
                 uniforms = row_range_uniforms(
-                    seed, piece.start, piece.stop, RowUse.RESAMPLE, number
+                    stratum_seed, piece.start, piece.stop, RowUse.RESAMPLE, number
                 )
                 values = resampler.drawn(uniforms, certain)
                 for stratum in np.unique(stratum_of):
@@ -469,14 +515,12 @@ class RecombinedResample:
         # Totals are of the data: resampled values replace ξ in the sums over units alone.
         units = gather_units(plan, rows, units_of, engine)
         observed = plan.squares([one[None] for one in units.totals])[0] - units.diagonal[-1]
-        rng = seed.stream(Use.MODEL_SAMPLE, RECOMBINATION_STREAM)
-        # The unit that each draw takes of each stratum, (strata, m).
-        taken = rng.integers(0, RESAMPLES_PER_STRATUM, (strata, m))
-        taken += RESAMPLES_PER_STRATUM * np.arange(strata)[:, None]
-        step = max(1, HELD_NUMBERS // sum(one.size for one in units.totals))
-        parts = []
-        for start in range(0, m, step):
-            draws = range(start, min(start + step, m))
+        surprises: FloatArray | None = None
+        if isinstance(plan.test_functions, AveragedTestFunctions):
+            surprises = _surprises_of_all(rows, engine)
+
+        def recombined(draws: range, taken: IntArray, seed: Seed) -> FloatArray:
+            """Return the statistics of some draws, (K, draws), by the units they take."""
             # `chosen` is 1 where a draw (a row) takes a unit (a column): sums of the units
             # that a draw takes are products with it.
             columns = taken[:, draws].T.ravel()
@@ -494,32 +538,46 @@ class RecombinedResample:
             if changes is not None:
                 sums = sum_arrays([sums, changes.sums])
                 diagonal = diagonal + changes.diagonal
-            parts.append((plan.squares(sums) - diagonal).T)
-        all_draws = np.concatenate(parts, axis=1)
-        check_overflow(observed, all_draws)
-        drawn = NullDraws(
-            statistics=observed,
-            draws=all_draws,
-            sizes=term_sizes(units.diagonal[-1], all_draws, rows.total),
-            details={"null": "model"},
-        )
-        if not isinstance(plan.test_functions, AveragedTestFunctions):
+            return np.asarray((plan.squares(sums) - diagonal).T)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            rng = seed.stream(Use.MODEL_SAMPLE, RECOMBINATION_STREAM)
+            # The unit that each draw takes of each stratum, (strata, m).
+            taken = rng.integers(0, RESAMPLES_PER_STRATUM, (strata, m))
+            taken += RESAMPLES_PER_STRATUM * np.arange(strata)[:, None]
+            step = max(1, HELD_NUMBERS // sum(one.size for one in units.totals))
+            starts = range(0, m, step)
+            parts = [recombined(range(a, min(a + step, m)), taken, seed) for a in starts]
+            draws = np.concatenate(parts, axis=1)
+            check_overflow(observed, draws)
+            drawn = NullDraws(
+                statistics=observed,
+                draws=draws,
+                sizes=term_sizes(units.diagonal[-1], draws, rows.total),
+                details={"null": "model"},
+            )
+            if surprises is not None:
+                drawn = _with_outliers(drawn, surprises, rows.n, m, seed)
             return with_own_resampling(drawn, beside, m, seed, engine)
-        most = surprise_count(rows.n)
-        largest = _largest_surprises(most)
 
-        def task(piece: Piece) -> FloatArray:
-            residuals = piece.residuals
-            if piece.keep is not None:
-                residuals = residuals.take(np.flatnonzero(piece.keep))
-            return largest(residuals)
+        return draw_twice(draw_by, m, seed, reference)
 
-        def merge(pieces: Iterable[FloatArray]) -> FloatArray:
-            return np.sort(np.concatenate(list(pieces)))[::-1][:most]
 
-        whole = reduce_over(rows, engine, task, merge)
-        drawn = _with_outliers(drawn, whole, rows.n, m, seed)
-        return with_own_resampling(drawn, beside, m, seed, engine)
+def _surprises_of_all(rows: TestedRows, engine: Engine) -> FloatArray:
+    """Return the largest surprises of a discrete y with an order, of all rows."""
+    most = surprise_count(rows.n)
+    largest = _largest_surprises(most)
+
+    def task(piece: Piece) -> FloatArray:
+        residuals = piece.residuals
+        if piece.keep is not None:
+            residuals = residuals.take(np.flatnonzero(piece.keep))
+        return largest(residuals)
+
+    def merge(pieces: Iterable[FloatArray]) -> FloatArray:
+        return np.sort(np.concatenate(list(pieces)))[::-1][:most]
+
+    return reduce_over(rows, engine, task, merge)
 
 
 def _largest_surprises(most: int) -> Callable[[Residuals], FloatArray]:

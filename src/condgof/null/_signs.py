@@ -18,7 +18,9 @@ from condgof.null._draws import (
     SINGLE_ROUNDING,
     BesideStatistics,
     NullDraws,
+    Reference,
     TestedRows,
+    draw_twice,
     settle,
     with_own_signs,
 )
@@ -70,6 +72,21 @@ class RowSigns:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
+    ) -> NullDraws:
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            return self._draw(plan, rows, m, seed, engine, beside)
+
+        return draw_twice(draw_by, m, seed, reference)
+
+    def _draw(
+        self,
+        plan: Plan,
+        rows: TestedRows,
+        m: int,
+        seed: Seed,
+        engine: Engine,
+        beside: BesideStatistics | None,
     ) -> NullDraws:
         n = rows.total
         weights = self.dependence.weights(self.bootstrap, n, m, seed)
@@ -193,20 +210,26 @@ class BlockSigns:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
-        units = sum_over_blocks(plan, rows, MOST_BLOCKS, seed, engine)
+        sign_seed = seed if reference is None else reference.seed
+        units = sum_over_blocks(plan, rows, MOST_BLOCKS, sign_seed, engine)
         count = len(units.counts)
-        weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
-        drawn = weighted_units(plan, units.sums, weights, engine)
         whole = plan.squares([one[None] for one in units.totals])[0]
         sizes = units.diagonal.sum(axis=0)
-        made = NullDraws(
-            statistics=whole - sizes,
-            draws=drawn.forms - drawn.unit_squares[:, None],
-            sizes=sizes,
-            details={"blocks": count},
-        )
-        return with_own_signs(made, beside, m, seed, engine)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
+            drawn = weighted_units(plan, units.sums, weights, engine)
+            made = NullDraws(
+                statistics=whole - sizes,
+                draws=drawn.forms - drawn.unit_squares[:, None],
+                sizes=sizes,
+                details={"blocks": count},
+            )
+            return with_own_signs(made, beside, m, seed, engine)
+
+        return draw_twice(draw_by, m, seed, reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +255,7 @@ class ParcelSigns:
         seed: Seed,
         engine: Engine,
         beside: BesideStatistics | None = None,
+        reference: Reference | None = None,
     ) -> NullDraws:
         parcel_of = self.dependence.parcels(rows.total, MOST_PARCELS)
 
@@ -243,20 +267,24 @@ class ParcelSigns:
         units = gather_units(plan, rows, units_of, engine)
         count = len(units.counts)
         n = rows.n
-        weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
-        drawn = weighted_units(plan, units.sums, weights, engine)
         whole = plan.squares([one[None] for one in units.totals])[0]
         sizes = units.diagonal.sum(axis=0)
         # Pairs within a parcel are left out, so that sums are scaled up to all pairs.
         pairs_between = float(n) * n - float(np.square(units.counts).sum())
         factor = n * (n - 1.0) / pairs_between
-        made = NullDraws(
-            statistics=factor * (whole - drawn.unit_squares),
-            draws=factor * (drawn.forms - drawn.unit_squares[:, None]),
-            sizes=factor * sizes,
-            details={"parcels": count},
-        )
-        return with_own_signs(made, beside, m, seed, engine)
+
+        def draw_by(m: int, seed: Seed) -> NullDraws:
+            weights = bootstrap_weights(self.bootstrap, count, m, seed).block(0, count)
+            drawn = weighted_units(plan, units.sums, weights, engine)
+            made = NullDraws(
+                statistics=factor * (whole - drawn.unit_squares),
+                draws=factor * (drawn.forms - drawn.unit_squares[:, None]),
+                sizes=factor * sizes,
+                details={"parcels": count},
+            )
+            return with_own_signs(made, beside, m, seed, engine)
+
+        return draw_twice(draw_by, m, seed, reference)
 
 
 def block_length(n: int, most: int) -> int:
