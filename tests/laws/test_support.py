@@ -356,7 +356,7 @@ LEVELS += [("adaptive-mean_std", "beta")]
 def test_level(form, name):
     """A small version of the level tables; on the raw scale some always reject."""
     case = problem(f"true-{name}")
-    trials = 100
+    trials = 50
     test = cg.kcsd if form == "kcsd" else cg.adaptive
     options = {"standardize": "mean_std"} if form == "adaptive-mean_std" else {}
     pvalues = []

@@ -40,7 +40,7 @@ def test_the_limit_against_redraws(name, n):
 def test_the_level_of_many_rows(scores):
     """From the limit, and by signs of blocks."""
     case = problem("true-hetero")
-    trials = 30
+    trials = 16
     found = {0.05: 0, 0.5: 0}
     for trial in range(trials):
         x, y = case.draw(4500, np.random.default_rng([trial, 100]))

@@ -24,7 +24,7 @@ def pvalues(name, n, trials, **options):
     ],
 )
 def test_level(name, n, standardize):
-    trials = 60
+    trials = 40
     found = list(pvalues(name, n, trials, standardize=standardize))
     for alpha in (0.01, 0.05, 0.5):
         rejections = sum(p <= alpha for p in found)
