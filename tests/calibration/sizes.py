@@ -40,7 +40,7 @@ def sized(model: Any, x: Any, y: Any, seed: int, **options: Any) -> Size:
         law, rows = prepare(model, x, y, units, how, rng)
         how = how.for_rows(rows, x)
         design = make_design(rows.subsample)
-        return Bench.of(law, rows, design, how.row_dependence, rng).size
+        return Bench.from_rows(law, rows, design, how.row_dependence, rng).size
 
 
 #: What becomes of standard normal z.

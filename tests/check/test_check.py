@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import sys
 
 import dask.array as da
@@ -183,7 +184,8 @@ def test_plain_objects_for_json(found):
     # What curves call "rows" are their numbers in bins, and of the loss how many there are.
     assert sum(plain["curves"]["pit"]["rent"]["rows"]) == found.result.n
     assert plain["avoidable_loss"]["rows"] == found.result.n
-    counted = ("details", "curves", "avoidable_loss")
+    assert sum(plain["pictures"]["fit"]["rows"]) == found.result.n
+    counted = ("details", "curves", "pictures", "avoidable_loss")
     others = {k: v for k, v in plain.items() if k not in counted}
     assert not {"rows", "looked", "checked"} & set(keys(others))
     assert len(json.dumps(plain)) < 60_000
@@ -668,3 +670,49 @@ def test_rank_needs_draws_for_its_level():
     models = {"a": (x, np.ones(50)), "b": (x + 1, np.ones(50))}
     with pytest.raises(InputError, match="n_boot=9999 or more"):
         cg.rank(models, x, x, alpha=1e-4, n_boot=999, rng=0)
+
+
+@pytest.mark.parametrize("kind", ["classes", "counts"])
+def test_a_law_without_any_exception_is_searched(kind):
+    n = 3000
+    never = 1e-12
+    law, y = (
+        (cg.models.Poisson(mean=np.full(n, never)), np.zeros(n, dtype=int))
+        if kind == "counts"
+        else (
+            cg.probabilities(np.tile([1 - never, never], (n, 1)), classes=[0, 1]),
+            np.zeros(n, int),
+        )
+    )
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    report = cg.check(law, x, y, rng=0, n_boot=99)
+    assert not report.rejected
+    assert report.result.details["families"]["staged gains"] == 1.0
+    assert report.effects == ()
+
+
+def test_many_columns_are_bounded_work():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 60))
+    y = x[:, 0] + rng.normal(size=400) + 2.0 * (x[:, 7] > 0.5)
+    report = cg.check((x[:, 0], np.ones(400)), x, y, n_boot=100, rng=0)
+    assert report.slices[0].conditions[0].column == "x8"
+    assert report.effects[0].columns == ("x8",)
+    assert report.details["searched"]["columns"] == 60
+    assert report.details["searched"]["pairs"] == 66  # of 12 columns
+
+
+def test_large_n_searches_and_speaks_of_all_rows():
+    """More rows than those of which y is drawn."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    x = rng.integers(0, 50, n)
+    y = rng.normal(size=n) + 0.3 * (x >= 40)
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=100)
+    first = report.slices[0]
+    assert report.details["searched"]["rows"] == n
+    assert re.fullmatch("x ≥ (39|40|41)", first.words)  # cells have one value or two
+    np.testing.assert_array_equal(first.rows, report.frame().query(first.query).index)
+    own = y[first.rows]
+    assert first.findings[0].estimate == pytest.approx(np.median(own), rel=1e-12)
+    assert first.findings[1].estimate == pytest.approx(own.mean(), rel=1e-12)

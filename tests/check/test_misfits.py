@@ -98,7 +98,7 @@ def test_a_probability_on_the_wrong_side(law, inside, room, words, monkeypatch):
     options = Options(n_boot=19, engine=1).checked()
     x, y = np.random.default_rng(0).standard_normal((2, N))
     _, rows = prepare(law, x, y, Units("ranks", "auto"), options, rng)
-    size = Bench.of(law, rows, make_design(rows), options.row_dependence, rng).size
+    size = Bench.from_rows(law, rows, make_design(rows), options.row_dependence, rng).size
     ((move,),) = moves
     assert move.sum() == pytest.approx(0.0)
     assert size.like.format("0.1").startswith(words)

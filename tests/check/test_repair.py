@@ -148,7 +148,7 @@ def test_a_true_model_is_left_alone():
         )
         better = report.repair()
         assert better.held_out is None
-        assert better.words.startswith("Nothing to mend")
+        assert better.words.startswith("Nothing to correct")
         assert type(better(x)) is cg.models.Normal
         assert better.gain(x, x[:, 0]).estimate == 0
         assert "left as it is" in better.gain(x, x[:, 0]).words

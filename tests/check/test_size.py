@@ -37,7 +37,7 @@ def bench_of(model, x, y, seed=0, **options):
     rng = Seed.of(seed)
     law, rows = prepare(model, x, y, units, how, rng)
     how = how.for_rows(rows, x)
-    return Bench.of(law, rows, make_design(rows.subsample), how.row_dependence, rng)
+    return Bench.from_rows(law, rows, make_design(rows.subsample), how.row_dependence, rng)
 
 
 def softmax(logits):

@@ -13,17 +13,20 @@ from scipy.stats import ks_2samp
 import condgof as cg
 from condgof.check import (
     Bins,
+    CertainRows,
     CountedGram,
     HeldGram,
     Scales,
+    Signal,
     StagedGains,
     Weights,
     axes_of,
     staged_gains,
     sums_over,
 )
+from condgof.check._gain_bins import category_codes, quantile_codes
 from condgof.check._look import select_rows
-from condgof.check._staged_gains import category_codes, quantile_codes
+from condgof.check.kinds import CellSignals, Signals
 from condgof.engine import as_engine
 from condgof.methods import STAGED_GAINS, Options, make_design, prepare
 from condgof.null import DrawnStatistics, Resample
@@ -32,6 +35,7 @@ from condgof.sample import Column, Seed
 from condgof.stein import Units
 
 MODULE = sys.modules[StagedGains.__module__]
+BINS_MODULE = sys.modules[Bins.__module__]
 ENGINE = as_engine(1)
 N = 240
 
@@ -124,7 +128,7 @@ def test_slow_loops_give_the_same(varies):
 
 def test_where_gram_matrices_are_too_large_variances_are_means(monkeypatch):
     v = np.random.default_rng(0).uniform(0.1, 1.0, (N, 3))
-    monkeypatch.setattr(MODULE, "GRAM_NUMBERS", 3 * 20**2 - 1)
+    monkeypatch.setattr(BINS_MODULE, "GRAM_NUMBERS", 3 * 20**2 - 1)
     weights = Weights.from_variance(v, 20)
     assert weights.rows.shape == (N, 1)
     np.testing.assert_allclose(weights.factors, v.mean(axis=0))
@@ -332,3 +336,26 @@ def test_legendre_of_resampled_scores_is_that_of_the_data():
     _, staged = staged_of(law, x, y)
     psi = staged.signals.of_resampled()(y[:, None, None])
     np.testing.assert_allclose(psi[:, 0], legendre(ndtr(y)), atol=1e-12)
+
+
+def test_exceptions_have_the_probability_of_the_law():
+    n = 3000
+    m = 400
+    chance = np.array([1e-3, 0.01, 0.2])[np.arange(n) % 3]
+    p = np.column_stack([1 - chance, 0.25 * chance, 0.75 * chance])
+    cells = CellSignals(lambda rows: p[rows], lambda rows, codes: codes[:, :, None] * 1.0)
+    values = np.zeros((n, 1))
+    rare = CertainRows.of(
+        Signals((Signal("class", "y"),), values, values, cells.redraw, cells=cells)
+    )
+    assert len(rare.rows) + len(rare.others) == n
+    assert (rare.mode == 0).all()
+    draw, rows, less = rare.drawn(np.random.default_rng(0), m)
+    assert len(np.unique(draw * n + rows)) == len(rows)
+    for k, size in enumerate((1e-3, 0.01, 0.2)):
+        for code, share in ((1.0, 0.25), (2.0, 0.75)):
+            count = int(((rows % 3 == k) & (less[:, 0] == code)).sum())
+            trials = m * int((rare.rows % 3 == k).sum())
+            assert (
+                abs(count - trials * size * share) <= 4 * np.sqrt(trials * size * share) + 1
+            )

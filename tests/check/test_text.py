@@ -23,7 +23,7 @@ from condgof.check import (
     verdict_of,
     verdict_words,
 )
-from condgof.check._text import Column
+from condgof.check._terminal import Column
 
 FAST = {"rng": 0, "n_boot": 99, "engine": 1}
 

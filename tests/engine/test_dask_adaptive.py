@@ -1,5 +1,7 @@
 """The adaptive test on a cluster: the very result of the local run."""
 
+import sys
+
 import dask.array as da
 import numpy as np
 import pyarrow as pa
@@ -7,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import condgof as cg
+from condgof.check import select_rows
 
 N = 9_000
 OPTIONS = {"rng": 5, "n_boot": 100}
@@ -76,3 +79,21 @@ def test_standardised(client, sample, test):
     near, far = (test((mean, std), x, y, engine=e, **options) for e in (None, client))
     assert far.pvalue == near.pvalue
     assert far.statistic == pytest.approx(near.statistic, rel=1e-8)
+
+
+def test_effects_on_all_rows_of_a_source(client, sample, tmp_path, monkeypatch):
+    """Workers sum over the cells of effects: the numbers are those of the local run."""
+    monkeypatch.setattr(sys.modules[select_rows.__module__], "STREAMED_ROWS", 5_000)
+    x, y, mean, std = sample
+    y = y + 0.7 * (x[:, 0] > 1)
+    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y, "mu": mean, "sd": std})
+    pq.write_table(table, tmp_path / "1.parquet", row_group_size=2000)
+    source = cg.scan(tmp_path / "*.parquet", x=["a", "b"], y="y")
+    model = cg.columns(mean="mu", std="sd")
+    near, far = (cg.check(model, source, engine=e, **OPTIONS) for e in (None, client))
+    assert near.effects
+    for a, b in zip(near.effects, far.effects, strict=True):
+        assert b.all_rows.gain == pytest.approx(a.all_rows.gain, rel=1e-9)
+        assert [cell.n for cell in b.all_rows.cells] == [c.n for c in a.all_rows.cells]
+        for one, other in zip(a.all_rows.cells, b.all_rows.cells, strict=True):
+            assert other.estimate == pytest.approx(one.estimate, rel=1e-9)

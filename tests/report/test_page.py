@@ -510,3 +510,46 @@ def test_35_a_report_lists_no_ids_and_no_long_numbers():
     numbers = json.loads(Page(text).scripts[0])
     digits = re.findall(r"\d+\.\d+", json.dumps(numbers["overall"], ensure_ascii=False))
     assert max(len(one.replace(".", "").lstrip("0")) for one in digits) <= 6
+
+
+def with_index(kind):
+    """A check of people with an index of their names, some of them outliers."""
+    rng = np.random.default_rng(0)
+    n = 300
+    names = pd.Index([f"person-{i:04d}" for i in range(n)])
+    x = pd.DataFrame({"a": rng.standard_normal(n)}, index=names)
+    if kind == "classes":
+        p = np.tile([1.0 - 1e-6, 1e-6], (n, 1))
+        y = pd.Series(np.where(np.arange(n) < 7, "rare", "usual"), index=names)
+        model = cg.probabilities(p, classes=["usual", "rare"])
+        return cg.check(model, x, y, rng=0, n_boot=99)
+    y = x["a"] + rng.standard_normal(n)
+    y.iloc[:7] += 9.0
+    return cg.check((x["a"], np.ones(n)), x, y, rng=0, n_boot=99)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_a_page_says_whether_labels_of_rows_are_in_it(kind):
+    check = with_index(kind)
+    assert check.overall[-1].kind == "wild"
+    labels = set(check.overall[-1].row_labels)
+    assert len(labels) == 5
+    text = check.to_html()
+    assert set(re.findall(r"person-\d{4}", text)) == labels
+    assert "The labels of at most five outlying rows in your index" in text
+    without = check.to_html(row_labels=False)
+    assert "person-" not in without
+    assert "The numbers of at most five outlying rows" in without
+    assert "in your index" not in without
+    # Nothing else of the report is another.
+    assert "person-" not in json.dumps(check.without_labels().to_dict())
+    assert check.without_labels().pvalue == check.pvalue
+    assert check.without_labels().frame().index[0] == "person-0000"
+
+
+def test_without_an_index_a_page_has_numbers_of_rows():
+    check = CHECKS["continuous"]
+    text = check.to_html()
+    assert "The numbers of at most five outlying rows" in text
+    assert "in your index" not in text
+    assert check.without_labels().words == check.words

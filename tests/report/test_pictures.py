@@ -12,18 +12,24 @@ from scipy import stats
 
 import condgof as cg
 from condgof.check import Axis, Condition, Finding
-from condgof.check.curves import quantile_interval
+from condgof.check.curves import (
+    bins_of,
+    column_profile,
+    map_values,
+    overall_curves,
+    part_rows,
+    quantile_intervals,
+    row_residuals,
+    subgroup_curves,
+)
 from condgof.check.kinds import CheckedRows, ContinuousRows
 from condgof.errors import InputError
 from condgof.report import (
     FAR,
     MOST_ROWS,
-    along_column,
     available_pictures,
-    bins_of,
     charts,
     column_panel,
-    differences,
     first_pictures,
     fit,
     forest,
@@ -31,9 +37,8 @@ from condgof.report import (
     map_of,
     null_picture,
     panels,
-    part_rows,
     plot_check,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -48,10 +53,13 @@ GENERICS = (
     available_pictures,
     slice_picture,
     slice_quantiles,
-    along_column,
-    differences,
-    row_residuals,
+    profile_drawing,
     slice_facts,
+    overall_curves,
+    subgroup_curves,
+    column_profile,
+    map_values,
+    row_residuals,
 )
 
 
@@ -111,8 +119,9 @@ def all_charts(check):
         drawn[f"fit {y}"] = fit(check, y=y)
     drawn |= dict(column_charts(check))
     for i, part in enumerate(check.slices):
-        drawn[f"slice {i}"] = slice_picture(checked, check, part)
-        drawn[f"qq {i}"] = slice_quantiles(checked, check, part)
+        curves = subgroup_curves(checked, part)
+        drawn[f"slice {i}"] = slice_picture(checked, part, curves)
+        drawn[f"qq {i}"] = slice_quantiles(checked, part, curves)
     drawn |= {f"panel {i}": chart for i, chart in enumerate(panels(check))}
     return {name: chart for name, chart in drawn.items() if chart is not None}
 
@@ -257,7 +266,8 @@ def test_panels_show_quantiles_of_the_rows_of_each_bin():
             z = check.checked.z[rows, 0]
             expected = np.quantile(z, [0.1, 0.5, 0.9])
             assert [mark.estimate[b] for mark in drawn] == pytest.approx(expected)
-            assert (median.low[b], median.high[b]) == quantile_interval(z, 0.5, 0.05)
+            interval = quantile_intervals([z], [0.5], 0.05)
+            assert (median.low[b], median.high[b]) == (interval.low, interval.high)
             assert chart.table[1][b][:2] == (bins.names[b], f"{len(rows):,}")
     drawn = panels(check)
     assert len({chart.y.ends for chart in drawn}) == 1
@@ -289,11 +299,9 @@ def test_a_level_that_a_slice_names_is_among_those_drawn():
 def test_order_statistics_cover_the_quantile():
     rng = np.random.default_rng(0)
     for p in (0.1, 0.5):
-        ends = np.array(
-            [quantile_interval(rng.standard_normal(60), p, 0.05) for _ in range(2000)]
-        )
+        low, high = quantile_intervals(rng.standard_normal((2000, 60)), [p], 0.05)
         true = stats.norm.ppf(p)
-        assert ((ends[:, 0] <= true) & (true <= ends[:, 1])).mean() >= 0.94
+        assert ((low <= true) & (true <= high)).mean() >= 0.94
 
 
 def test_shares_have_clopper_and_pearsons_interval():
@@ -433,7 +441,7 @@ def test_reliability_and_classes_are_plain_shares():
     (dots,) = marks(kinds.classes(checked, part), charts.Intervals)
     shares = [(checked.codes[inside] == k).mean() for k in range(3)]
     assert dots.estimate.tolist()[::-1] == pytest.approx(shares)
-    title = slice_picture(checked, check, part).title
+    title = slice_picture(checked, part, subgroup_curves(checked, part)).title
     assert f"{sure[inside].mean():.2f}" in title
 
 
@@ -464,13 +472,14 @@ def test_a_slice_is_its_rows():
     checked = check.checked
     for part in check.slices:
         z = checked.z[part_rows(checked, part), 0]
-        chart = slice_picture(checked, check, part)
+        curves = subgroup_curves(checked, part)
+        chart = slice_picture(checked, part, curves)
         assert f"mean {z.mean():.2f}".replace("-", "−") in chart.title
         assert f"sd {z.std(ddof=1):.2f}" in chart.title
         beyond = sum(len(mark.x) for mark in marks(chart, charts.Points))
         inside = sum(int(row[1].replace(",", "")) for row in chart.table[1])
         assert inside + beyond == part.n
-        ordered = slice_quantiles(checked, check, part)
+        ordered = slice_quantiles(checked, part, curves)
         drawn = sum(len(mark.x) for mark in marks(ordered, charts.Points))
         assert drawn >= min(part.n, 490)
 

@@ -10,18 +10,12 @@ from condgof.check._axes import (
     quoted,
     unique_names,
 )
+from condgof.check._better_where import Slices, SliceSearch, central
 from condgof.check._certain import CertainRows
 from condgof.check._check import STAGES, check
-from condgof.check._comparison import Comparison, Pair, Ranking, Score, compare, rank
-from condgof.check._composite import (
-    OF_FITTED,
-    OPTIONS_OF_COMPOSITE,
-    TESTS,
-    AdaptiveStatistics,
-    CheckStatistics,
-    composite,
-    with_refit_intervals,
-)
+from condgof.check._compared import Comparison, Pair, Ranking, Score
+from condgof.check._comparison import compare, rank
+from condgof.check._composite import OPTIONS_OF_COMPOSITE, composite
 from condgof.check._effect_words import (
     EFFECT_KINDS,
     axis_name,
@@ -52,6 +46,7 @@ from condgof.check._findings import (
     student,
 )
 from condgof.check._frame import column_values, frame_of, numbered_frame
+from condgof.check._gain_bins import Bins, CountedGram, HeldGram, Scales, Weights
 from condgof.check._look import compare_rows, select_rows
 from condgof.check._monitor import Monitor, monitor
 from condgof.check._named_rows import read_by, read_named
@@ -87,14 +82,9 @@ from condgof.check._record import (
     Slice,
     Tolerance,
 )
+from condgof.check._refit_check import OF_FITTED, CheckStatistics, with_refit_intervals
+from condgof.check._refit_statistics import TESTS, AdaptiveStatistics
 from condgof.check._repair import Gain, Repair
-from condgof.check._scan import (
-    Scan,
-    Space,
-    best_of,
-    central_of,
-    compared,
-)
 from condgof.check._size import (
     HOPELESS,
     WORSE,
@@ -109,33 +99,26 @@ from condgof.check._size import (
     squares_of,
     tolerance_of,
 )
-from condgof.check._staged_gains import (
-    Bins,
-    CountedGram,
-    HeldGram,
-    Scales,
-    StagedGains,
-    Weights,
-    staged_gains,
-    sums_over,
-)
-from condgof.check._text import (
-    WIDTH,
+from condgof.check._staged_gains import StagedGains, staged_gains, sums_over
+from condgof.check._terminal import (
     Line,
     Role,
     Span,
+    display_width,
+    line_text,
+    table_lines,
+)
+from condgof.check._text import (
+    WIDTH,
     advice_texts,
     check_lines,
     check_text,
-    display_width,
     headline,
     hint_words,
     is_weak,
-    line_text,
     listed,
     message,
     searched_slices,
-    table_lines,
     verdict_of,
     verdict_words,
 )
@@ -207,12 +190,12 @@ __all__ = [
     "Residual",
     "Role",
     "Scales",
-    "Scan",
     "Score",
     "Signal",
     "Size",
     "Slice",
-    "Space",
+    "SliceSearch",
+    "Slices",
     "Span",
     "StagedGains",
     "Tolerance",
@@ -225,19 +208,17 @@ __all__ = [
     "axis_name",
     "axis_of",
     "bennett_bound",
-    "best_of",
     "beyond_range",
     "brief_of",
     "cell_direction",
     "cell_text",
-    "central_of",
+    "central",
     "check",
     "check_lines",
     "check_text",
     "column_values",
     "compare",
     "compare_rows",
-    "compared",
     "composite",
     "deviation",
     "digits",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import importlib
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from condgof._typing import TableLike
+from condgof.check._all_rows import with_all_rows
 from condgof.check._atoms import atoms_of
 from condgof.check._explain import Explained, explain
 from condgof.check._findings import Reader
 from condgof.check._look import select_rows
 from condgof.check._named import level_notes, named_slices
 from condgof.check._named_rows import read_sets
-from condgof.check._record import Check, EffectSize, Finding, Power, Slice
+from condgof.check._record import Check, Effect, EffectSize, Finding, Power, Slice
 from condgof.check._repair import Base, gained
 from condgof.check._size import (
     Bench,
@@ -46,7 +48,7 @@ from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.null import Dependence, check_resolution
 from condgof.result import GofResult, check_alpha
 from condgof.sample import CONTENT_SEED, RngLike, Seed
-from condgof.stein import DEFAULT_MEMORY, RowsInMemory, Units
+from condgof.stein import DEFAULT_MEMORY, RowsInMemory, RowsInStream, Units
 
 #: Packages whose versions a report states.
 VERSIONS_OF = ("condgof", "numpy", "scipy")
@@ -196,7 +198,9 @@ def check(
         gains = StagedGains.from_signals(checked.axes, signals, keys, parcels)
         verdict = run_adaptive(rows, options, seed, beside=gains)
         begin("size")
-        bench = Bench.of(law, checked_sample, verdict.design, depend, CONTENT_SEED, rows.n)
+        bench = Bench.from_rows(
+            law, checked_sample, verdict.design, depend, CONTENT_SEED, rows.n
+        )
         effect = bench.size.effect(verdict.result.pvalue <= alpha)
         begin("power")
         power = power_of(bench, alpha)
@@ -221,6 +225,17 @@ def check(
                 seed=seed,
                 name_effects=rejected,
             )
+        on_all_rows = None
+        if isinstance(rows, RowsInStream) and not checked.all_rows and analysis:
+            on_all_rows = partial(
+                with_all_rows,
+                analysis=analysis,
+                searched=checked,
+                searched_rows=checked_sample,
+                stream=rows,
+                seed=seed,
+                engine=options.engine,
+            )
         return assemble_report(
             result=verdict.result,
             alpha=alpha,
@@ -234,6 +249,7 @@ def check(
             allowed=allowed,
             data_notes=atoms.notes,
             base=Base(model, law, checked_sample, parcels),
+            on_all_rows=on_all_rows,
         )
 
 
@@ -279,6 +295,7 @@ def assemble_report(
     allowed: Allowed | None = None,
     data_notes: tuple[str, ...] = (),
     base: Base | None = None,
+    on_all_rows: Callable[[tuple[Effect, ...]], tuple[Effect, ...]] | None = None,
 ) -> Check:
     """Put a report together: slices are named only if the verdict rejects.
 
@@ -288,13 +305,16 @@ def assemble_report(
 
     `overall` are the findings of all rows, `groups` the slices named beforehand, `allowed`
     the misfit that the user tolerates, `data_notes` what is said of y itself, and `base`
-    what `Check.repair` needs.
+    what `Check.repair` needs. Of a stream, `on_all_rows` gives effects the numbers of all
+    rows.
     """
     rejected = result.pvalue <= alpha
     explained = Explained()
     if analysis is not None:
         family = "" if base is None else family_name(base.law)
         explained = explain(analysis, reader, family)
+    if on_all_rows is not None:
+        explained = replace(explained, effects=on_all_rows(explained.effects))
     if not rejected:
         overall = tuple(finding.with_expected() for finding in overall)
     notes = (
@@ -348,7 +368,10 @@ def _notes(
     """Say which rows were compared, and what the numbers leave out."""
     if not checked.all_rows:
         some = f"{checked.n:,} of the {checked.whole:,} rows"
-        yield f"everything but the verdict is of {some}, drawn at random"
+        beside = ""
+        if analysis is not None and analysis.stages:
+            beside = "; effects have the numbers of all rows beside these (all_rows)"
+        yield f"everything but the verdict is of {some}, drawn at random{beside}"
     if checked.n < FEWEST_ROWS:
         few = f"{checked.n} rows are too few to search for effects"
         yield f"{few} (that takes {FEWEST_ROWS})"

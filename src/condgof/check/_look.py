@@ -20,8 +20,8 @@ from condgof.stein import PreparedRows, RowsInMemory
 #: held in memory, and the verdict, which is computed by passes over the data, is of all.
 STREAMED_ROWS = 20_000
 #: The stream of random numbers (`Seed.stream`) that draws these rows. Each use of random
-#: numbers in a check has a number of its own: 20 to 24 are in `condgof.check._scan`, and
-#: 25 is in `condgof.check.kinds._bands`.
+#: numbers in a check has a number of its own: 20, 23 and 24 are in
+#: `condgof.check._better_where`, and 25 is in `condgof.check.kinds._bands`.
 STREAMED_ROWS_STREAM = 26
 #: Rows on which `is_monotone` is tried first. Most predictions are no function of a single
 #: column, and these rows show it without sorting the whole sample.

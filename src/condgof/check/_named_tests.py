@@ -59,6 +59,16 @@ MANY_EVENTS = 30.0
 ENDED = 0.1
 #: The smallest p-value that is reported.
 LEAST_PVALUE = 1e-300
+#: What takes the place of 0 in a denominator.
+TINY = 1e-300
+#: The least standard deviation that another one is divided by: its square is above 0.
+LEAST_SD = 1e-150
+#: How near to 1 a correlation may be, whose arctanh is finite.
+NEAREST_TO_ONE = 1e-12
+#: The least 1 − r² of a correlation r: below, it is rounding.
+LEAST_UNEXPLAINED = 1e-15
+#: The least number of rows without an event, and the least that `rise` is above 1.
+SLIGHTLY = 1e-9
 
 
 class NamedTest(ABC):
@@ -255,10 +265,10 @@ class SpreadTest(NamedTest):
         half_df = 0.5 * np.maximum(self.scores.sets.sizes - 1, 1)
         squares = self.scores.squares
         most = 2.0 * gammainccinv(half_df, 0.5 * level)
-        least = np.maximum(2.0 * gammaincinv(half_df, 0.5 * level), 1e-300)
+        least = np.maximum(2.0 * gammaincinv(half_df, 0.5 * level), TINY)
         # Outliers make the data spread more, and the interval goes as far up.
         sd = np.sqrt(squares / (2.0 * half_df))
-        wider = np.maximum(self.scores.plain_sds / np.maximum(sd, 1e-150), 1.0)
+        wider = np.maximum(self.scores.plain_sds / np.maximum(sd, LEAST_SD), 1.0)
         high = np.sqrt(squares / least)
         return Ends(
             low=np.sqrt(squares / most), high=np.where(sd < 1.0, high, high * wider)
@@ -438,13 +448,13 @@ class CorrelationTest(NamedTest):
         one = self.first.z - self.first.means[sets.number]
         other = self.second.z - self.second.means[sets.number]
         scale = np.sqrt(self.first.squares * self.second.squares)
-        r = sets.sums(one * other) / np.maximum(scale, 1e-300)
+        r = sets.sums(one * other) / np.maximum(scale, TINY)
         return np.clip(r, -1.0, 1.0)
 
     @cached_property
     def log_pvalues(self) -> FloatArray:
         r = self.correlation
-        t = np.abs(r) * np.sqrt(self._df / np.maximum(1.0 - r**2, 1e-15))
+        t = np.abs(r) * np.sqrt(self._df / np.maximum(1.0 - r**2, LEAST_UNEXPLAINED))
         p = np.maximum(2.0 * stdtr(self._df, -t), LEAST_PVALUE)
         return np.asarray(np.where(self._is_known, np.log(p), 0.0))
 
@@ -459,8 +469,10 @@ class CorrelationTest(NamedTest):
     def intervals(self, level: FloatArray) -> Ends:
         """Return arctanh r ± arctanh c, with the c that |r| exceeds at the level."""
         t = -stdtrit(self._df, 0.5 * level)
-        half = np.arctanh(np.minimum(t / np.sqrt(self._df + t**2), 1.0 - 1e-12))
-        at = np.arctanh(np.clip(self.correlation, -1.0 + 1e-12, 1.0 - 1e-12))
+        half = np.arctanh(np.minimum(t / np.sqrt(self._df + t**2), 1.0 - NEAREST_TO_ONE))
+        at = np.arctanh(
+            np.clip(self.correlation, -1.0 + NEAREST_TO_ONE, 1.0 - NEAREST_TO_ONE)
+        )
         return Ends(low=np.tanh(at - half), high=np.tanh(at + half))
 
     def finding(self, number: int, *, rejected: bool) -> Finding | None:
@@ -495,7 +507,7 @@ class RatioTest(NamedTest):
 
     @property
     def _divisor(self) -> FloatArray:
-        return np.maximum(self.expected, LEAST_PVALUE)
+        return np.maximum(self.expected, TINY)
 
     def intervals(self, level: FloatArray) -> Ends:
         low, high = self.sums.mean_intervals(level)
@@ -530,8 +542,8 @@ def poisson_events(
     events, the expected number varies so much that values of the other side are not known,
     and the smaller tail is doubled, unless no event at all is more probable.
     """
-    events_left = np.maximum(sizes - observed, 1e-9)
-    rise = np.maximum(sizes / events_left, 1.0 + 1e-9)
+    events_left = np.maximum(sizes - observed, SLIGHTLY)
+    rise = np.maximum(sizes / events_left, 1.0 + SLIGHTLY)
     is_many = observed + expected >= MANY_EVENTS
     return PoissonSums(observed=observed, mean=expected, rise=np.where(is_many, 1.0, rise))
 

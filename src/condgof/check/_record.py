@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from condgof._typing import IntArray
@@ -14,6 +15,7 @@ from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
     from condgof.check._repair import Base, Repair
+    from condgof.check.curves import Pictures
     from condgof.check.effects import Analysis
     from condgof.check.kinds import CheckedRows
     from condgof.sample import RngLike
@@ -125,6 +127,28 @@ class Finding(Record):
         low, high = self.interval
         interval = (min(low, self.expected), max(high, self.expected))
         return replace(self, interval=interval)
+
+    @property
+    def row_labels(self) -> list[str]:
+        """The labels of the outlying rows that its sentence lists; [] without an index."""
+        if self.kind != "wild":
+            return []
+        numbers = self._row_numbers
+        names = [*self.numbers.get("labels", ()), *self.numbers.get("names", ())]
+        return [name for name in names if name not in numbers]
+
+    @property
+    def _row_numbers(self) -> list[str]:
+        """How the rows that its sentence lists are written by their numbers."""
+        rows = self.numbers["rows"]
+        return [f"{row:,}" for row in rows] + [str(row) for row in rows]
+
+    def without_labels(self) -> Finding:
+        """Return it with numbers of rows in place of their labels."""
+        if not self.row_labels:
+            return self
+        names = [f"{row:,}" for row in self.numbers["rows"]]
+        return replace(self, numbers={**self.numbers, "labels": [], "names": names})
 
     @property
     def telling(self) -> bool:
@@ -310,6 +334,34 @@ class Advice(Record):
         return advice_words(self)
 
 
+@dataclass(frozen=True)
+class CellOfAllRows(Record):
+    """One cell of an effect, on all rows of a stream."""
+
+    n: int  #: Number of its rows.
+    #: As `EffectCell.estimate`. Medians and middle halves come from counts of residuals in
+    #: bins: each quantile z is known up to 0.004·√(1 + z²). NaN without rows, and where
+    #: the number is no sum and no quantile: a correlation, a direction.
+    estimate: float
+    expected: float  #: What the model predicts of the estimate.
+    mean: float  #: Of residuals, or of what the estimate is the mean of.
+    sd: float  #: Of the same.
+
+
+@dataclass(frozen=True)
+class EffectOfAllRows(Record):
+    """An effect that was found on some rows of a stream, on all its rows."""
+
+    rows: int  #: The number of all rows.
+    #: What the correction gains, after those of the effects before it, on the rows that
+    #: were not searched, in nats a row; NaN where it is not known.
+    gain: float
+    #: Its standard error, if rows are independent.
+    gain_error: float
+    #: Those of `Effect.cells`, in their order.
+    cells: tuple[CellOfAllRows, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Effect(Shown, Record):
     """One part of a misfit: a kind of error that depends on no, one or two columns.
@@ -345,6 +397,9 @@ class Effect(Shown, Record):
     pvalue_floor: float  #: The smallest p-value that the number of draws allows.
     cells: tuple[EffectCell, ...]
     advice: Advice | None = None
+    #: The same on all rows of a stream, of which `cells` are of some; None where all rows
+    #: were in memory.
+    all_rows: EffectOfAllRows | None = None
 
     @property
     def extremes(self) -> tuple[EffectCell, ...]:
@@ -369,8 +424,12 @@ class Effect(Shown, Record):
         return effect_sentence(self)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row a cell."""
-        return [cell.record() for cell in self.cells]
+        """Return one row a cell; of a stream also with the numbers of all its rows."""
+        rows = [cell.record() for cell in self.cells]
+        if self.all_rows is not None:
+            for row, cell in zip(rows, self.all_rows.cells, strict=True):
+                row |= {"n_all_rows": cell.n, "estimate_all_rows": cell.estimate}
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but row numbers as plain Python objects, ready for JSON."""
@@ -494,7 +553,9 @@ class Check(Shown, Record):
     analysis: Analysis | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "base": None, "analysis": None}
+        state = super().__getstate__()
+        state.pop("pictures", None)  # computed again where it is asked for
+        return {**state, "base": None, "analysis": None}
 
     @property
     def pvalue(self) -> float:
@@ -639,7 +700,8 @@ class Check(Shown, Record):
         ]
         names += ["rejected", "x_columns", "y_columns"]
         values = {name: plain(getattr(self, name)) for name in names}
-        return {"schema": SCHEMA, **values, "curves": self.curves()}
+        values |= {"curves": self.curves(), "pictures": plain(self.pictures)}
+        return {"schema": SCHEMA, **values}
 
     def curves(self) -> dict[str, Any]:
         """Return the numbers behind the report's pictures of all rows, ready for JSON.
@@ -651,22 +713,59 @@ class Check(Shown, Record):
 
         return curves_of(self)
 
+    @cached_property
+    def pictures(self) -> Pictures:
+        """What the report's pictures of columns, slices and groups draw.
+
+        Its fields: ``fit``, y beside the model's band by bin; ``columns``, estimates along
+        each column by bin, of at most 18 columns; ``slices`` and ``groups``, the curves of
+        the rows of the first eight of each, and where these rows lie among all. It is in
+        `to_dict` as plain numbers, without those of bins and cells of fewer than five rows.
+        """
+        from condgof.check.curves import pictures_of
+
+        return pictures_of(self)
+
+    def without_labels(self) -> Check:
+        """Return the same report with numbers of rows in place of their labels.
+
+        Labels of an index may name people. Sentences about outliers list those of at most
+        five rows, and so do `to_dict` and `to_html`. ``frame()`` keeps all of them.
+        """
+        from condgof.check._text import message
+
+        overall = tuple(finding.without_labels() for finding in self.overall)
+        report = replace(self, overall=overall)
+        return replace(report, words=message(report))
+
     def to_html(
         self,
         *,
         title: str | None = None,
         command: str | None = None,
         notes: Sequence[str] = (),
+        row_labels: bool = True,
     ) -> str:
         """Write the report: one HTML file below 1 MB that needs no network.
 
-        `title` is the heading of the page (what is predicted from what unless given),
-        `command` the command that gives the check again, `notes` what else the reader
-        should know.
+        The page says itself what it holds of the data.
+
+        Parameters
+        ----------
+        title : str, optional
+            The heading of the page; what is predicted from what unless given.
+        command : str, optional
+            The command that gives the check again.
+        notes : sequence of str
+            What else the reader should know.
+        row_labels : bool
+            Whether outliers are listed by the labels of their rows in the user's index,
+            else by their numbers, counted from 0. Labels may name people.
         """
         from condgof.report import check_page
 
-        return check_page(self, title=title, command=command, notes=notes)
+        report = self if row_labels else self.without_labels()
+        return check_page(report, title=title, command=command, notes=notes)
 
     def plot(self, what: str | None = None, ax: object = None, **which: Any) -> Any:
         """Draw the four pictures that matter on one figure, or one of the report's on Axes.

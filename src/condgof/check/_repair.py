@@ -76,12 +76,13 @@ if TYPE_CHECKING:
     from condgof.check._record import Check
 
 #: Half the width of a 95% interval, in standard errors.
-WIDE = 1.96
+REACH_95 = 1.96
 #: Factor by which the interval of held-out rows is wider, as folds share the rows that they
 #: learn from (Nadeau and Bengio: √(1 + FOLDS/(FOLDS − 1))).
-SHARED = 1.5
+FOLDS_SHARE_ROWS = 1.5
+#: What sentences say where there is no correction.
 LEFT = "The model is left as it is."
-NOTHING = f"Nothing to mend: no effect is significant and gains on held-out rows. {LEFT}"
+NOTHING = f"Nothing to correct: no effect is significant and gains on held-out rows. {LEFT}"
 #: The standard deviation of residuals is taken from these quantiles, ±1 of a normal law.
 ONE_SD_QUANTILES = (0.1587, 0.8413)
 
@@ -185,13 +186,11 @@ class Gain(Record):
     #: "log score", "CRPS", "Brier score", "pinball loss" or "Winkler score" (of all but the
     #: first, less is better).
     measure: str
-    #: Its mean over the n rows, of the model as it is and repaired.
-    before: float
-    after: float
-    #: By how much it is better, and a 95% interval.
-    estimate: float
-    interval: tuple[float, float]
-    n: int
+    before: float  #: Its mean over the n rows, of the model as it is.
+    after: float  #: The same of the repaired model.
+    estimate: float  #: By how much it is better.
+    interval: tuple[float, float]  #: At level 0.95.
+    n: int  #: How many rows it is of.
 
     @property
     def words(self) -> str:
@@ -237,18 +236,16 @@ class Repair(Shown, Model):
     True
     """
 
-    #: What was learned, if anything; the model as it was, None if predictions of the rows
-    #: of the check.
-    correction: Correction | None = None
+    correction: Correction | None = None  #: What was learned, if anything.
+    #: The model as it was; None where it was given by predictions of the rows of the check.
     base: ModelLike | None = None
     #: The gain on rows of the check, each by a repair that was learned and chosen without
     #: it, if any.
     held_out: Gain | None = None
-    #: Both in words; the rows of the check with what was learned without them; what the
-    #: check was of.
-    sentences: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()  #: What was learned, and the gain, in words.
+    #: The rows of the check, in folds, with what was learned without each fold.
     parts: tuple[Part, ...] = field(default=(), repr=False)
-    checked: Base | None = field(default=None, repr=False)
+    checked: Base | None = field(default=None, repr=False)  #: What the check was of.
 
     @property
     def rows(self) -> int | None:
@@ -414,11 +411,11 @@ def _held_out_gain(
     units = np.arange(base.rows.sample.n) if base.units is None else base.units
     y = base.rows.sample.y_given[rows]
     before, after = (law.take(rows) for law in repair.held_out_law())
-    gain = gain_of(before, after, y, units[rows], SHARED * WIDE)
+    gain = gain_of(before, after, y, units[rows], FOLDS_SHARE_ROWS * REACH_95)
     if gain.measure != MEASURES["log"].name:
         return gain
     mean = Difference.from_units(held_out.gains, units[rows])
-    margin = SHARED * WIDE * mean.error
+    margin = FOLDS_SHARE_ROWS * REACH_95 * mean.error
     return replace(
         gain,
         after=gain.before + mean.value,
@@ -428,9 +425,13 @@ def _held_out_gain(
 
 
 def gain_of(
-    before: Law, after: Law, y: AnyArray, units: IntArray | None, wide: float = WIDE
+    before: Law, after: Law, y: AnyArray, units: IntArray | None, reach: float = REACH_95
 ) -> Gain:
-    """Compare two laws of the same rows by the first measure that is finite for both."""
+    """Compare two laws of the same rows by the first measure that is finite for both.
+
+    Rows of one unit (n,) depend on each other. The interval has `reach` standard errors to
+    either side.
+    """
     for measure in available_measures(after):
         old = score(before, y, measure)
         new = score(after, y, measure)
@@ -444,7 +445,7 @@ def gain_of(
         before=float(old.mean()),
         after=float(new.mean()),
         estimate=gain.value,
-        interval=(gain.value - wide * gain.error, gain.value + wide * gain.error),
+        interval=(gain.value - reach * gain.error, gain.value + reach * gain.error),
         n=len(y),
     )
 

@@ -47,15 +47,24 @@ CONVOLVED_EVENTS = 512
 LARGEST_TILT = 40.0
 #: Halvings of the range of η, which end at a width of 1e-8: intervals have few digits.
 HALVINGS = 33
-#: Steps of Newton's method for a saddlepoint.
+#: Most steps of Newton's method for a saddlepoint.
 NEWTON_STEPS = 60
+#: It ends where all saddlepoints move by less than this, relative to 1 and to their size.
+NEWTON_PRECISION = 1e-10
 #: A saddlepoint this near to 0 is that of the mean, where the tail is about one half.
 NEAR_MEAN = 1e-5
-#: The least mean and the least shape, which are divided by.
-LEAST_MEAN = 1e-300
+#: What takes the place of 0 in a denominator or a logarithm.
+TINY = 1e-300
+#: The largest mean probability of events that are not certain: 1 less rounding.
+LARGEST_PROBABILITY = 1.0 - 1e-16
+#: Probabilities that differ by less than this, relative to their mean, are equal.
+EQUAL = 1e-12
+#: The largest exponent that a double has, about.
+LARGEST_EXPONENT = 700.0
 #: Relative rounding error of tails that are compared with each other.
 ROUNDING = 1e-9
-#: How many standard deviations above its mean a Poisson number is looked at.
+#: Values of a Poisson number that lie further above its mean, in standard deviations, have
+#: probabilities below any that are compared.
 FAR_SDS = 40.0
 #: Below this logarithm a probability may be 0 as a double; Chernoff's bound stands for it.
 LEAST_LOG = -650.0
@@ -273,7 +282,7 @@ class PoissonSums(TiltedSums):
 
     def tails(self, tilt: FloatArray) -> Tails:
         k = self.observed
-        mean = np.maximum(self.mean * np.exp(tilt), LEAST_MEAN)
+        mean = np.maximum(self.mean * np.exp(tilt), TINY)
         bound = _log_poisson_bound(k, mean)
         upper = np.where(k > 0, gammainc(np.maximum(k, 0.5), mean), 1.0)
         lower = gammaincc(k + 1.0, mean)
@@ -346,7 +355,7 @@ class GammaSums(TiltedSums):
 
     def tails(self, tilt: FloatArray) -> Tails:
         rate = np.exp(tilt)
-        shape = np.maximum(self.shape * rate, LEAST_MEAN)
+        shape = np.maximum(self.shape * rate, TINY)
         # X is a whole number, and has a tail from half below or above it on.
         above = (self.observed - 0.5 - self.offset * rate) / self.scale
         below = (self.observed + 0.5 - self.offset * rate) / self.scale
@@ -367,7 +376,7 @@ class GammaSums(TiltedSums):
 
 def _log_gamma_bound(value: FloatArray, shape: FloatArray) -> FloatArray:
     """Return the logarithm of Chernoff's bound of either tail of a gamma number."""
-    ratio = np.maximum(value, LEAST_MEAN) / shape
+    ratio = np.maximum(value, TINY) / shape
     return np.asarray(-shape * (ratio - 1.0 - np.log(ratio)))
 
 
@@ -495,13 +504,13 @@ class EventSums(TiltedSums):
             difference = self.means(s) - values
             low = np.where(difference < 0, s, low)
             high = np.where(difference > 0, s, high)
-            step = difference / np.maximum(self._variances(s), 1e-300)
+            step = difference / np.maximum(self._variances(s), TINY)
             following = s - step
             inside = (following > low) & (following < high)
             following = np.where(inside, following, 0.5 * (low + high))
             moved = np.abs(following - s)
             s = np.where(difference == 0, s, following)
-            if (moved <= 1e-10 * (1.0 + np.abs(s))).all():
+            if (moved <= NEWTON_PRECISION * (1.0 + np.abs(s))).all():
                 break
         return s
 
@@ -555,13 +564,17 @@ class Saddlepoints(NamedTuple):
         s = sign * (self.s - tilt)
         square = 2.0 * ((self.s - tilt) * self.value - self.cumulants + growth)
         near = np.abs(s) < NEAR_MEAN
-        w = np.where(s < 0, -1.0, 1.0) * np.sqrt(np.maximum(square, 1e-300))
+        w = np.where(s < 0, -1.0, 1.0) * np.sqrt(np.maximum(square, TINY))
         u = 2.0 * np.sinh(np.where(near, 1.0, s) / 2.0) * np.sqrt(self.variances)
         log_density = -0.5 * w * w - 0.5 * np.log(2.0 * np.pi)
         # Φ(−w)/φ(w) + 1/u − 1/w, which is positive; of w < 0 the tail is more than one
         # half, and has no need of digits.
-        ratio = np.exp(np.clip(log_ndtr(-w) - log_density, None, 700.0)) + 1.0 / u - 1.0 / w
-        logs = log_density + np.log(np.maximum(ratio, 1e-300))
+        ratio = (
+            np.exp(np.clip(log_ndtr(-w) - log_density, None, LARGEST_EXPONENT))
+            + 1.0 / u
+            - 1.0 / w
+        )
+        logs = log_density + np.log(np.maximum(ratio, TINY))
         return np.asarray(np.where(near, math.log(0.5), np.minimum(logs, 0.0)))
 
 
@@ -610,9 +623,9 @@ class SplitSums(TiltedSums):
         )
         p = probability[is_open]
         sizes = np.maximum(open_sets.sizes, 1)
-        mean = np.clip(open_sets.sums(p) / sizes, 1e-300, 1.0 - 1e-16)
+        mean = np.clip(open_sets.sums(p) / sizes, TINY, LARGEST_PROBABILITY)
         low, high = _extremes(open_sets, p)
-        is_equal = (high - low <= 1e-12 * mean) | (open_sets.sizes == 0)
+        is_equal = (high - low <= EQUAL * mean) | (open_sets.sizes == 0)
         is_small = ~is_equal & (open_sets.sizes <= CONVOLVED_EVENTS)
         parts: list[SomeSums] = []
         equal = np.flatnonzero(is_equal)
@@ -703,5 +716,5 @@ def convolved_counts(probabilities: FloatArray, width: int) -> FloatArray:
 
 def chi_square_bound(square: FloatArray, df: FloatArray) -> FloatArray:
     """Return the logarithm of Chernoff's bound of a χ² number, (S,)."""
-    ratio = np.maximum(square, 1e-300) / np.maximum(df, 1.0)
+    ratio = np.maximum(square, TINY) / np.maximum(df, 1.0)
     return np.asarray(-0.5 * df * (ratio - 1.0 - np.log(ratio)))

@@ -6,12 +6,9 @@ command line colours them.
 
 from __future__ import annotations
 
-import enum
-import textwrap
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from condgof.check._advice import gain_words
 from condgof.check._effect_words import effect_headline, effect_range
@@ -19,6 +16,17 @@ from condgof.check._findings import distance
 from condgof.check._numbers import NumberFormat, rows_text
 from condgof.check._quantities import QUANTITIES
 from condgof.check._record import AvoidableLoss, Check, Effect, Finding, Slice
+from condgof.check._terminal import (
+    Column,
+    Line,
+    Role,
+    Span,
+    display_width,
+    line_text,
+    padded,
+    paragraph,
+    table_lines,
+)
 from condgof.check._words import (
     NUMBER_FORMATS,
     brief_of,
@@ -35,19 +43,14 @@ if TYPE_CHECKING:
 
 #: Columns of text, unless a terminal says how many it has.
 WIDTH = 88
-#: The first column of a table has this many characters, or as many as its longest name;
-#: where the others leave less, they stand on a line of their own.
-LEAST_NAME = 24
-#: Most characters of the first column.
-MOST_NAME = 52
 #: Most groups that are listed.
-GROUPS = 12
+MOST_GROUPS = 12
 #: Most groups in the message.
 GROUPS_IN_MESSAGE = 3
 #: Most effects that the message names after the first.
 FURTHER_EFFECTS = 2
 #: Most changes of the model that are listed.
-ADVICES = 3
+MOST_CHANGES = 3
 #: Columns of x that the first line names.
 COLUMNS_NAMED = 3
 #: A rejection with a larger p-value than this is called weak evidence.
@@ -56,31 +59,6 @@ WEAK = 0.01
 #: on one side of the predicted median.
 NEARLY_ALL = 0.99
 RIGHT_ONES = "are these the right predictions, in the unit of y (mean and SD not swapped)?"
-#: Characters that would break a line.
-LINE_BREAKS = str.maketrans(dict.fromkeys("\t\n\r\x0b\x0c\x1c\x1d\x1e\x85", " "))
-
-
-class Role(enum.Enum):
-    """What a span is, by which a terminal colours it."""
-
-    PLAIN = "plain"
-    HEADING = "heading"
-    BAD = "bad"  #: The verdict where the model is rejected.
-    WEAK = "weak"  #: The verdict, or a note, that asks for care.
-    GOOD = "good"  #: The verdict where no misfit was found.
-    STRONG = "strong"  #: The headline.
-    DIM = "dim"  #: Intervals, and what is read last.
-
-
-class Span(NamedTuple):
-    """Text of one role."""
-
-    text: str
-    role: Role = Role.PLAIN
-
-
-#: A line of a terminal.
-Line: TypeAlias = tuple[Span, ...]
 
 
 # The verdict, and the message.
@@ -280,11 +258,6 @@ def check_text(check: Check, width: int = WIDTH) -> str:
     return "\n".join(line_text(line) for line in lines)
 
 
-def line_text(line: Line) -> str:
-    """Return the text of a line, without spaces at its end."""
-    return "".join(span.text for span in line).rstrip()
-
-
 @dataclass(frozen=True)
 class TextOptions:
     """What else a terminal shows."""
@@ -319,23 +292,18 @@ def check_lines(
         Whether effects and numbers are said in sentences, too.
     """
     options = TextOptions(width, source, tuple(facts), verbose)
-    blocks = [
-        _header_lines(check, options),
-        _verdict_lines(check, width),
-        _effect_lines(check, options),
-        _slice_lines("SUBGROUPS", check.slices, width),
-        _group_lines(check, width),
-        _overall_lines(check, options),
-        _closing_lines(check, width),
+    empty: Line = ()
+    return [
+        *_header_lines(check, options),
+        empty,
+        *_verdict_lines(check, width),
+        empty,
+        *_effect_lines(check, options),
+        *_slice_lines("SUBGROUPS", check.slices, width),
+        *_group_lines(check, width),
+        *_overall_lines(check, options),
+        *_closing_lines(check, width),
     ]
-    lines: list[Line] = []
-    for number, block in enumerate(blocks):
-        if block and number == 1:
-            lines.append(())
-        lines += block
-        if block and number == 1:
-            lines.append(())
-    return lines
 
 
 def _header_lines(check: Check, options: TextOptions) -> list[Line]:
@@ -343,9 +311,9 @@ def _header_lines(check: Check, options: TextOptions) -> list[Line]:
     first = f"condgof {version}".strip()
     rows = rows_text(check.result.n)
     parts = [part for part in (first, options.source, rows, _question(check)) if part]
-    lines = _paragraph(" · ".join(parts), options.width, role=Role.DIM)
+    lines = paragraph(" · ".join(parts), options.width, role=Role.DIM)
     for name, words in options.facts:
-        lines += _paragraph(f"{name}: {words}", options.width, role=Role.DIM)
+        lines += paragraph(f"{name}: {words}", options.width, role=Role.DIM)
     return lines
 
 
@@ -389,13 +357,13 @@ def _verdict_lines(check: Check, width: int) -> list[Line]:
         else:
             line += spans
     lines.append(tuple(line))
-    lines += _paragraph(_headline_words(check), width, before="  ", role=Role.STRONG)
+    lines += paragraph(_headline_words(check), width, before="  ", role=Role.STRONG)
     if "fitted" in check.result.details:
-        lines += _paragraph(str(check.result.details["fitted"]), width, before="  ")
+        lines += paragraph(str(check.result.details["fitted"]), width, before="  ")
     if check.tolerance is not None:
-        lines += _paragraph(check.tolerance.words, width, before="  ")
+        lines += paragraph(check.tolerance.words, width, before="  ")
     for note in _notes(check):
-        lines += _paragraph(note, width, before="⚠ ", role=Role.WEAK)
+        lines += paragraph(note, width, before="⚠ ", role=Role.WEAK)
     return lines
 
 
@@ -457,7 +425,7 @@ def _effect_lines(check: Check, options: TextOptions) -> list[Line]:
     lines = table_lines("WHAT IS WRONG", columns, rows, options.width)
     if options.verbose:
         for number, effect in enumerate(check.effects, 1):
-            lines += _paragraph(effect.words, options.width, before=f"  {number}  ")
+            lines += paragraph(effect.words, options.width, before=f"  {number}  ")
     return lines
 
 
@@ -493,9 +461,9 @@ def _slice_lines(heading: str, parts: Sequence[Slice], width: int) -> list[Line]
 
 
 def _group_lines(check: Check, width: int) -> list[Line]:
-    lines = _slice_lines("GROUPS", check.groups[:GROUPS], width)
-    if len(check.groups) > GROUPS:
-        lines.append((Span(f"  and {len(check.groups) - GROUPS:,} more", Role.DIM),))
+    lines = _slice_lines("GROUPS", check.groups[:MOST_GROUPS], width)
+    if len(check.groups) > MOST_GROUPS:
+        lines.append((Span(f"  and {len(check.groups) - MOST_GROUPS:,} more", Role.DIM),))
     return lines
 
 
@@ -522,10 +490,10 @@ def _overall_lines(check: Check, options: TextOptions) -> list[Line]:
     lines = table_lines("OVERALL", columns, rows, options.width)
     for finding in findings:
         if finding.kind == "wild":
-            lines += _paragraph(_outlier_words(finding), options.width, before="  ")
+            lines += paragraph(_outlier_words(finding), options.width, before="  ")
     if options.verbose:
         for finding in findings:
-            lines += _paragraph(finding.words, options.width, before="  – ")
+            lines += paragraph(finding.words, options.width, before="  – ")
     return lines
 
 
@@ -544,13 +512,13 @@ def _closing_lines(check: Check, width: int) -> list[Line]:
     longest = max((display_width(words) for words, _ in advices), default=0)
     for words, gain in advices:
         head = Span("   " if lines else "TRY", Role.HEADING)
-        text = f"   {_padded(words, longest, '<')}   {gain}"
+        text = f"   {padded(words, longest, '<')}   {gain}"
         if 3 + display_width(text) <= width:
             lines.append((head, Span(text)))
         else:
-            lines += _paragraph(f"{words}, {gain}", width, before=f"{head.text}   ")
+            lines += paragraph(f"{words}, {gain}", width, before=f"{head.text}   ")
     if check.rejected:
-        lines += _paragraph(f"Effect size: {check.effect.words}.", width, role=Role.DIM)
+        lines += paragraph(f"Effect size: {check.effect.words}.", width, role=Role.DIM)
     return lines
 
 
@@ -569,146 +537,9 @@ def advice_texts(check: Check) -> list[AdviceText]:
             words = effect.advice.words
             gains[words] = gains.get(words, 0.0) + effect.advice.gain
     ordered = sorted(gains, key=lambda words: -gains[words])
-    return [AdviceText(words, gain_words(gains[words])) for words in ordered[:ADVICES]]
+    return [AdviceText(words, gain_words(gains[words])) for words in ordered[:MOST_CHANGES]]
 
 
 def _pvalue(value: float, floor: float) -> str:
     """Write a p-value as a cell of a table: "≤0.001"."""
     return pvalue_number(value, floor).replace(" ", "")
-
-
-# Paragraphs and tables.
-
-
-def display_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    width = 0
-    for character in text:
-        if unicodedata.combining(character):
-            continue
-        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return width
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most `width` columns, between words."""
-    wrapper = textwrap.TextWrapper(
-        max(width, 1), break_long_words=False, break_on_hyphens=False
-    )
-    return wrapper.wrap(text)
-
-
-def _paragraph(
-    text: str, width: int, *, before: str = "", role: Role = Role.PLAIN
-) -> list[Line]:
-    """Return a text as lines: `before` starts the first, the others are as far in."""
-    lines: list[Line] = []
-    for part in _wrapped(text, width - display_width(before)):
-        start = " " * display_width(before) if lines else before
-        lines.append((Span(f"{start}{part}", role),))
-    return lines
-
-
-class Column(NamedTuple):
-    """A column of a table after the first."""
-
-    name: str
-    align: str = "<"  #: "<" or ">".
-
-
-def table_lines(
-    heading: str, columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int
-) -> list[Line]:
-    """Return a table, whose first column is under its heading and takes the space left.
-
-    Names that are longer than that space go on in the next line. Where too little is left
-    (see `LEAST_NAME`), the other cells stand on a line of their own under the name.
-
-    Parameters
-    ----------
-    heading : str
-        The head of the first column.
-    columns : sequence of Column
-        The k columns after the first.
-    rows : sequence of k + 1 spans each
-        The cells.
-    width : int
-        Most columns of a line.
-    """
-    if not rows:
-        return []
-    cells = [[_cell(span) for span in row] for row in rows]
-    widths = [
-        max(display_width(text) for text in (column.name, *(row[k].text for row in cells)))
-        for k, column in enumerate(columns, 1)
-    ]
-    taken = sum(widths) + 2 * len(widths)
-    longest = max(display_width(row[0].text) for row in cells)
-    name_width = min(max(longest, display_width(heading), LEAST_NAME), MOST_NAME)
-    name_width = min(name_width, width - 2 - taken)
-    heads = [Span(column.name, Role.DIM) for column in columns]
-    if name_width < min(LEAST_NAME, max(longest, display_width(heading))):
-        return _stacked_lines(heading, columns, cells, widths, width)
-    head = Span(_padded(heading, name_width + 2, "<"), Role.HEADING)
-    lines: list[Line] = [(head, *_aligned(heads, columns, widths))]
-    for row in cells:
-        first, *more = _wrapped(row[0].text, name_width) or [""]
-        name = Span(f"  {_padded(first, name_width, '<')}", row[0].role)
-        lines.append((name, *_aligned(row[1:], columns, widths)))
-        lines += [(Span(f"    {part}", row[0].role),) for part in more]
-    return lines
-
-
-def _cell(span: Span) -> Span:
-    """Return a cell in which nothing breaks the line."""
-    return Span(span.text.translate(LINE_BREAKS), span.role)
-
-
-def _stacked_lines(
-    heading: str,
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[Span]],
-    widths: Sequence[int],
-    width: int,
-) -> list[Line]:
-    """Return a table whose numbers are on a line of their own, under each name."""
-    lines: list[Line] = [(Span(heading, Role.HEADING),)]
-    for name, *cells in rows:
-        lines += _paragraph(name.text, width, before="  ", role=name.role)
-        named = [
-            Span(f"{column.name} {cell.text}", cell.role)
-            for column, cell in zip(columns, cells, strict=True)
-            if cell.text
-        ]
-        lines += _flowing(named, width)
-    return lines
-
-
-def _flowing(spans: Iterable[Span], width: int) -> list[Line]:
-    """Return spans one after the other, on as many lines as they need."""
-    lines: list[Line] = []
-    line: list[Span] = []
-    used = 0
-    for span in spans:
-        needed = display_width(span.text) + 2
-        if line and used + needed > width - 4:
-            lines.append(tuple(line))
-            line = []
-            used = 0
-        before = "  " if line else "    "
-        line.append(Span(f"{before}{span.text}", span.role))
-        used += needed
-    return [*lines, tuple(line)] if line else lines
-
-
-def _aligned(
-    spans: Sequence[Span], columns: Sequence[Column], widths: Sequence[int]
-) -> Iterator[Span]:
-    for span, column, width in zip(spans, columns, widths, strict=True):
-        yield Span(f"  {_padded(span.text, width, column.align)}", span.role)
-
-
-def _padded(text: str, width: int, align: str) -> str:
-    """Return a text with spaces after it ("<") or before it (">") up to `width`."""
-    spaces = " " * max(width - display_width(text), 0)
-    return f"{text}{spaces}" if align == "<" else f"{spaces}{text}"

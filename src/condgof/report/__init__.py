@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from condgof.report import _chart as charts
 from condgof.report import kinds
-from condgof.report._bins import bins_of, part_rows
 from condgof.report._chart import new_figure
 from condgof.report._dispatch import (
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -48,15 +45,12 @@ __all__ = [
     "FAR",
     "MOST_ROWS",
     "STYLES",
-    "along_column",
     "available_pictures",
-    "bins_of",
     "card",
     "charts",
     "check_page",
     "column_panel",
     "compared_page",
-    "differences",
     "draw_criterion",
     "draw_power",
     "effect_chart",
@@ -75,14 +69,13 @@ __all__ = [
     "null_picture",
     "once_in",
     "panels",
-    "part_rows",
     "plot_check",
     "plot_compared",
     "plot_effect",
     "plot_power",
     "plot_result",
+    "profile_drawing",
     "range_of",
-    "row_residuals",
     "script_json",
     "shorten",
     "slice_facts",

@@ -10,7 +10,6 @@ thousand points take ten kilobytes.
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +24,9 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check import Axis
+from condgof.check.curves import Ends as Ends
+from condgof.check.curves import ends_of as ends_of
+from condgof.check.curves import robust_ends as robust_ends
 from condgof.errors import require
 from condgof.report._text import html, label, shorten, tick_texts, ticks, visible
 from condgof.result import number
@@ -55,16 +57,6 @@ MOST_BEYOND = 200
 LONGEST = 20
 #: Intervals with dots smaller than this, in pixels, have thin whiskers.
 SMALL_DOT = 4
-#: Samples of fewer values than this have all of them on the axis.
-FEWEST_TO_CUT = 20
-#: Levels of the quantiles between which values always are on the axis.
-INNER_LEVELS = (0.005, 0.995)
-#: An axis leaves out far values if the full range is wider than this many inner ranges.
-TOO_WIDE = 1.5
-#: Values up to this many inner ranges beyond the inner range are on the axis all the same.
-REACH_BEYOND = 0.35
-
-Ends: TypeAlias = tuple[float, float]
 
 
 class Scale(NamedTuple):
@@ -274,41 +266,6 @@ def spans(
     ]
 
 
-def ends_of(values: FloatArray, pad: float = 0.04) -> Ends:
-    """Return the ends of an axis: the range of values, and `pad` ranges to either side.
-
-    If all values are equal, the axis goes half a unit to either side of them.
-    """
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return 0.0, 1.0
-    low = float(finite.min())
-    high = float(finite.max())
-    # Beside very large numbers half a unit would be lost in rounding.
-    margin = pad * (high - low) if high > low else max(0.5, 1e-9 * abs(low))
-    return low - margin, high + margin
-
-
-def robust_ends(
-    values: FloatArray, always: Sequence[float] = (), pad: float = 0.04
-) -> Ends:
-    """Return the ends of an axis of values (n,), without those that are far out.
-
-    The values `always` are on the axis in any case.
-    """
-    full = np.append(values, always)
-    full = full[np.isfinite(full)]
-    if len(full) >= FEWEST_TO_CUT:
-        finite_always = [value for value in always if math.isfinite(value)]
-        inner = np.append(np.quantile(full, INNER_LEVELS), finite_always)
-        low = float(inner.min())
-        high = float(inner.max())
-        if np.ptp(full) > TOO_WIDE * (high - low):
-            reach = REACH_BEYOND * (high - low)
-            full = full[(full >= low - reach) & (full <= high + reach)]
-    return ends_of(full, pad)
-
-
 def numeric(name: str, ends: Ends, count: int = 5) -> Scale:
     """Return a scale of numbers with about `count` ticks."""
     at = ticks(*ends, count)
@@ -355,11 +312,6 @@ def along(axis: Axis) -> Scale:
     ends = (low - 0.3, high + 0.3)
     whole = tuple(t for t in ticks(*ends) if t == round(t))
     return Scale(axis.title, ends, whole, tuple(map(axis.text, whole)))
-
-
-def written(axis: Axis, value: float) -> str:
-    """Write a value of a column, with three digits where it is not whole."""
-    return number(value) if axis.kind == "numbers" else axis.text(value)
 
 
 def beyond(

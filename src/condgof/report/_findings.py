@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check import Axis, Check, Comparison, Finding, Slice, headline, listed
+from condgof.check import Check, Comparison, Finding, Slice, headline, listed
+from condgof.check.curves import MOST_DRAWN, SubgroupPictures, part_y
 from condgof.report import _text as text
-from condgof.report._bins import part_y, sides
+from condgof.report._bins import sides
 from condgof.report._chart import Chart, Ends, robust_ends, svg
 from condgof.report._dispatch import slice_facts, slice_picture, slice_quantiles
 from condgof.report._fit import fit
@@ -179,8 +180,6 @@ MOST_ROWS = 200
 MOST_KINDS = 3
 #: Most findings in the table of a card.
 MOST_FINDINGS = 16
-#: Most cards with pictures, of slices and of groups: a page stays below 1 MB.
-MOST_DRAWN = 8
 #: Most cards, with pictures or without.
 MOST_CARDS = 20
 #: How far apart numbers on an axis stand, in percent of its width for each character.
@@ -268,8 +267,13 @@ def side(finding: Finding) -> str:
     return sides(low, high, np.array(finding.expected), turned=turned)[0]
 
 
-def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -> str:
-    """Return a table of slices or groups; they open a card under their row."""
+def slices_table(check: Check, key: str, caption: str) -> str:
+    """Return a table of slices, or of groups; they open a card under their row.
+
+    The `key` says which: "s" or "g". Ids of cards begin with it.
+    """
+    parts = check.slices if key == "s" else check.groups
+    pictures = check.pictures.slices if key == "s" else check.pictures.groups
     shown = parts[:MOST_ROWS]
     axes = _shared_axes(shown)
     by_severity = sorted(shown, key=lambda part: -part.severity)
@@ -278,7 +282,10 @@ def slices_table(check: Check, parts: Sequence[Slice], key: str, caption: str) -
     for i, part in enumerate(shown):
         name = f"{key}{i + 1}"
         sure = part.pvalue <= check.alpha or part.findings[0].telling
-        card = _card(check, part, name, sure, i < MOST_DRAWN) if i < MOST_CARDS else ""
+        card = ""
+        if i < MOST_CARDS:
+            drawn = pictures[i] if i < len(pictures) else None
+            card = _card(check, part, name, sure, drawn)
         row = _row(part, axes, i + 1, name if card else "", sure)
         bodies += (
             f'<tbody data-certain="{i}" data-worst="{worst[id(part)]}">{row}{card}</tbody>'
@@ -338,7 +345,9 @@ def _row(part: Slice, axes: Sequence[Shared], rank: int, key: str, sure: bool) -
     )
 
 
-def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
+def _card(
+    check: Check, part: Slice, key: str, sure: bool, drawn: SubgroupPictures | None
+) -> str:
     """Return the row that opens: what is wrong, pictures, numbers, rows and the query."""
     checked = check.checked
     inside = np.flatnonzero(np.isin(checked.rows, part.rows))
@@ -353,7 +362,7 @@ def _card(check: Check, part: Slice, key: str, sure: bool, drawn: bool) -> str:
         caption += f" ({left_out:,} more in to_dict())"
     numbers = tiles(caption, part.findings[:MOST_FINDINGS], len(check.y_columns) > 1)
     words = part.message if sure else f"no evidence: {part.findings[0].words}"
-    pictures = _pictures(check, part, key) if drawn else ""
+    pictures = "" if drawn is None else _pictures(check, part, key, drawn)
     return (
         f'<tr class="more"><td colspan="9"><div class="card" id="{key}">'
         f'{paragraph(sentence(words), "lead")}<div class="two">{pictures}<div'
@@ -377,39 +386,40 @@ def tiles(caption: str, findings: Sequence[Finding], several: bool) -> str:
     return f'<p class="of">{html(caption)}</p><ul class="tiles">{items}</ul>'
 
 
-def _pictures(check: Check, part: Slice, key: str) -> str:
+def _pictures(check: Check, part: Slice, key: str, numbers: SubgroupPictures) -> str:
     """Draw the residuals of a slice's rows, and its columns with the slice shaded."""
     checked = check.checked
     drawn = (
-        slice_picture(checked, check, part),
-        slice_quantiles(checked, check, part),
-        _among_all(check, part),
+        slice_picture(checked, part, numbers.curves),
+        slice_quantiles(checked, part, numbers.curves),
+        _among_all(check, part, numbers),
     )
     return "".join(
         figure(chart, f"{key}-{i}") for i, chart in enumerate(drawn) if chart is not None
     )
 
 
-def _among_all(check: Check, part: Slice) -> Chart | None:
+def _among_all(check: Check, part: Slice, numbers: SubgroupPictures) -> Chart | None:
     """Draw a slice among all rows, along the columns that it names."""
-    by_name = {axis.name: axis for axis in check.checked.axes}
-    columns = dict.fromkeys(condition.column for condition in part.conditions)
-    named = [by_name[column] for column in columns if column in by_name]
-    chart = _along_columns(check, part, named)
+    axes = {axis.name: axis for axis in check.checked.axes}
+    y = part_y(check.checked, part)
+    chart = None
+    named: tuple[str, ...] = ()
+    if numbers.map is not None:
+        named = numbers.map.columns
+        first, second = (axes[name] for name in named)
+        chart = map_of(check, first, second, part, numbers=numbers.map)
+    elif numbers.fit is not None:
+        named = (numbers.fit.column,)
+        chart = fit(check, numbers.fit.column, part, y=y, numbers=numbers.fit)
+    elif numbers.panel is not None:
+        named = (numbers.panel.column,)
+        axis = axes[numbers.panel.column]
+        chart = column_panel(check, axis, part, wide=True, numbers=numbers.panel)
     if chart is None:
         return None
-    titles = " and ".join(shorten(axis.label or axis.name, 40) for axis in named)
+    titles = " and ".join(shorten(axes[name].label or name, 40) for name in named)
     return replace(chart, title=f"The slice among all rows, along {titles}")
-
-
-def _along_columns(check: Check, part: Slice, named: list[Axis]) -> Chart | None:
-    if len(named) == 2:
-        return map_of(check, named[0], named[1], part=part)
-    if not named:
-        return None
-    y = part_y(check.checked, part)
-    chart = fit(check, named[0].name, part, y=y)
-    return chart or column_panel(check, named[0], part, y=y, wide=True)
 
 
 def figure(chart: Chart, key: str) -> str:

@@ -8,18 +8,23 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check import Axis, Check, Slice
-from condgof.check.kinds import CheckedRows
-from condgof.report import _chart as c
-from condgof.report._bins import (
+from condgof.check.curves import (
+    HALF_WIDTH_90,
+    MOMENT_REACH,
     ColumnBins,
+    FitByBin,
+    RowResiduals,
     axis_of,
     bins_of,
+    fit_by_bin,
     names_column,
     part_rows,
-    shade,
+    row_residuals,
 )
+from condgof.check.kinds import CheckedRows
+from condgof.report import _chart as c
+from condgof.report._bins import bin_scale, shade
 from condgof.report._chart import Chart
-from condgof.report._dispatch import RowResiduals, row_residuals
 from condgof.result import number
 
 #: Rows that are drawn at random among those inside the model's 99% interval.
@@ -28,14 +33,12 @@ MOST_ROWS = 800
 MOST_FAR = 200
 #: Half the width of the 99% interval of N(0, 1).
 FAR = 2.5758
-#: Half the width of the 90% interval of N(0, 1).
-HALF_WIDTH_90 = 1.6449
 #: Half the width of the 50% interval of N(0, 1).
 HALF_WIDTH_50 = 0.6745
 #: Quantiles of z at `BAND_LEVELS` under a law that makes z normal.
 NORMAL_BANDS = (-HALF_WIDTH_90, -HALF_WIDTH_50, 0.0, HALF_WIDTH_50, HALF_WIDTH_90)
 #: Edges of the bands, in predicted sd, where mean and sd are all that is predicted.
-MOMENT_BANDS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+MOMENT_BANDS = (-MOMENT_REACH, -1.0, 0.0, 1.0, MOMENT_REACH)
 #: Points of the bands along the only column of x, where they are exact.
 EXACT_POINTS = 240
 #: Most bins of the bands along other columns.
@@ -51,17 +54,27 @@ HALF_BOX = 0.4
 
 
 def fit(
-    check: Check, column: str | None = None, part: Slice | None = None, *, y: int = 0
+    check: Check,
+    column: str | None = None,
+    part: Slice | None = None,
+    *,
+    y: int = 0,
+    numbers: FitByBin | None = None,
 ) -> Chart | None:
-    """Draw y against what is predicted, or a column; the range of a slice is shaded."""
+    """Draw y against what is predicted, or a column; the range of a slice is shaded.
+
+    `numbers` are those by bin, where they are known already.
+    """
     checked = check.checked
     axis = axis_of(checked, column, y)
     residuals = row_residuals(checked)
     if residuals is None or axis is None:
         return None
-    bins = bins_of(axis, check, part)
-    if not bins.names:
+    if numbers is None:
+        numbers = fit_by_bin(check, axis, part, y=y)
+    if numbers is None:
         return None
+    bins = bins_of(axis, check, part)
     name = checked.y_columns[y].name
     z = residuals.z[:, y]
     values = z if residuals.bands is None else checked.y[:, y]
@@ -71,7 +84,7 @@ def fit(
         drawn = np.arange(checked.n)
     else:
         across = bins.codes.astype(float)
-        x = bins.scale
+        x = bin_scale(bins)
         drawn = np.flatnonzero(bins.codes >= 0)
     up = c.robust_ends(values[drawn], _band_ends(residuals, across, x.ends))
     marks: list[c.Mark] = []
@@ -86,14 +99,13 @@ def fit(
     rows, legend = _row_marks(
         checked.n, residuals, across[drawn], values[drawn], z[drawn], x.ends, up
     )
-    outside = _outside_band(residuals, z, values)
     residual_name = f"residual of {name}, in standard deviations"
     return Chart(
-        title=_title(name, residuals, outside),
+        title=_title(checked.n, numbers),
         x=x,
         y=c.numeric(residual_name if residuals.bands is None else name, up),
         marks=(*marks, *rows),
-        table=_table(residuals, bins, x.name, values, outside),
+        table=_table(residuals, numbers, x.name),
         legend=legend,
         size=(540, 330),
     )
@@ -109,56 +121,36 @@ def _band_ends(residuals: RowResiduals, across: FloatArray, ends: c.Ends) -> lis
     return [shown[:, 0].min(), shown[:, 4].max()] if len(shown) else []
 
 
-def _outside_band(residuals: RowResiduals, z: FloatArray, values: FloatArray) -> FloatArray:
-    """Return which rows lie outside the 90% band, (n,); NaN where the band is not known."""
-    bands = residuals.bands
-    if not residuals.are_normal and bands is not None:
-        beyond = (values < bands[:, 0]) | (values > bands[:, 4])
-        return np.where(np.isfinite(bands[:, 0]), beyond, np.nan)
-    bound = HALF_WIDTH_90 if residuals.are_normal else MOMENT_BANDS[-1]
-    return (np.abs(z) > bound).astype(float)
-
-
-def _band_name(residuals: RowResiduals) -> str:
-    if residuals.have_intervals:
+def _band_name(numbers: FitByBin) -> str:
+    if numbers.band == "interval":
         return "the model's 90% band"
     return "two standard deviations around the prediction"
 
 
-def _title(name: str, residuals: RowResiduals, outside: FloatArray) -> str:
-    known = int(np.isfinite(outside).sum())
-    of = "the rows" if known == len(outside) else f"{known:,} rows"
-    share = percent(np.nanmean(outside))
-    return f"{name} lies outside {_band_name(residuals)} in {share} of {of}"
+def _title(n: int, numbers: FitByBin) -> str:
+    known = numbers.known_rows
+    of = "the rows" if known == n else f"{known:,} rows"
+    share = percent(numbers.overall_outside)
+    return f"{numbers.y} lies outside {_band_name(numbers)} in {share} of {of}"
 
 
 def percent(share: Any) -> str:
     return f"{number(100 * float(share), 2)}%"
 
 
-def _table(
-    residuals: RowResiduals,
-    bins: ColumnBins,
-    x_name: str,
-    values: FloatArray,
-    outside: FloatArray,
-) -> c.Table:
+def _table(residuals: RowResiduals, numbers: FitByBin, x_name: str) -> c.Table:
     """Return the numbers of each bin."""
-    columns: dict[str, Any] = {x_name: bins.names, "rows": bins.sizes}
-    columns["median of the data"] = [float(np.median(values[rows])) for rows in bins.rows]
+    columns: dict[str, Any] = {x_name: numbers.bins, "rows": numbers.rows}
+    columns["median of the data"] = numbers.median
     bands = residuals.bands
     if bands is not None:
         known = np.isfinite(bands[:, 0])
-        parts = [bands[rows[known[rows]]] for rows in bins.rows]
-        unknown = np.full(bands.shape[1], np.nan)
-        means = np.array([part.mean(axis=0) if len(part) else unknown for part in parts])
         of = "" if known.all() else f" in {known.sum():,} rows"
-        columns[f"mean of the model's medians{of}"] = means[:, 2]
-        ends = c.spans(means[:, 0], means[:, 4])
+        columns[f"mean of the model's medians{of}"] = numbers.model_median
+        ends = c.spans(numbers.model_low, numbers.model_high)
         columns[f"means of the ends of its 90% bands{of}"] = ends
-    by_bin = [outside[rows] for rows in bins.rows]
-    columns[f"outside {_band_name(residuals)}"] = [
-        percent(np.nanmean(part)) if np.isfinite(part).any() else "–" for part in by_bin
+    columns[f"outside {_band_name(numbers)}"] = [
+        percent(share) if np.isfinite(share) else "–" for share in numbers.outside
     ]
     return c.table(columns)
 

@@ -23,13 +23,12 @@ from condgof.check import (
     listed,
     searched_slices,
 )
+from condgof.check.curves import FEWEST_ROWS, MOST_BINS, MOST_PANELS, row_residuals
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report import _findings as pieces
 from condgof.report import _text as text
-from condgof.report._bins import FEWEST_ROWS, MOST_BINS
 from condgof.report._chart import chart_style, draw, legend, themed
-from condgof.report._dispatch import row_residuals
 from condgof.report._effects import effect_chart
 from condgof.report._forest import forest, intervals
 from condgof.report._null import null_picture
@@ -40,8 +39,6 @@ from condgof.result import number, pvalue_number, pvalue_words
 
 #: Panels of columns that are shown at once.
 OPEN_PANELS = 6
-#: Most panels of columns, those that open on a click included.
-MOST_PANELS = 18
 #: Effects, the first ones, that have a picture.
 DRAWN_EFFECTS = 4
 #: More groups than this are drawn on one axis as well.
@@ -141,7 +138,7 @@ def where(check: Check) -> str:
         " their "
     )
     caption += f"interval. {among} and p-values allow for the search."
-    return section("Where", "where", pieces.slices_table(check, check.slices, "s", caption))
+    return section("Where", "where", pieces.slices_table(check, "s", caption))
 
 
 def effects(check: Check) -> str:
@@ -192,7 +189,7 @@ def groups(check: Check) -> str:
     if chart is not None:
         drawn = f'<div class="pair">{pieces.figure(chart, "forest")}</div>'
     heading = f"By {shorten(by, 60)}" if by else "The slices you named"
-    rows = pieces.slices_table(check, parts, "g", caption)
+    rows = pieces.slices_table(check, "g", caption)
     return section(heading, "groups", drawn, rows)
 
 
@@ -325,6 +322,16 @@ def holds(check: Check) -> str:
             ),
             "Numbers of rows that lie far from the model, not what is in them.",
         ]
+    outliers = [finding for finding in check.overall if finding.kind == "wild"]
+    if any(finding.row_labels for finding in outliers):
+        held.append(
+            "The labels of at most five outlying rows in your index, and how far out these"
+            " rows lie. With to_html(row_labels=False) it is their numbers."
+        )
+    elif outliers:
+        held.append(
+            "The numbers of at most five outlying rows, and how far out these rows lie."
+        )
     held += [
         (
             "Histograms, quantiles by bin, shares and means of all rows and of slices or"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from condgof.check import Axis, Check, Slice
+from condgof.check.curves import (
+    ColumnPanel,
+    Profile,
+    bins_of,
+    column_numbers,
+    names_column,
+    part_rows,
+)
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, bins_of, names_column, part_rows, shade
+from condgof.report._bins import bin_scale, shade
 from condgof.report._chart import Chart, Ends
-from condgof.report._dispatch import ProfileDrawing, along_column, row_residuals
-from condgof.report._residuals import strongest_column
+from condgof.report._dispatch import ProfileDrawing, profile_drawing
 
 #: Half the width of the box of a bin, in distances of neighbouring bins.
 HALF_BOX = 0.34
@@ -25,14 +33,6 @@ WIDE_PANEL = (540, 320)
 SMALL_PANEL = (330, 210)
 
 
-class _Panel(NamedTuple):
-    """A column that can be drawn."""
-
-    explained: float  #: The mean square of estimates between its bins.
-    axis: Axis
-    drawing: ProfileDrawing
-
-
 def column_panel(
     check: Check,
     axis: Axis,
@@ -41,58 +41,54 @@ def column_panel(
     y: int | None = None,
     ends: Ends | None = None,
     wide: bool = False,
+    numbers: ColumnPanel | None = None,
 ) -> Chart | None:
-    """Draw residual quantiles, or shares, along a column by bin."""
-    bins = bins_of(axis, check, part)
-    drawing = _drawing(check, bins, y)
-    if drawing is None:
+    """Draw residual quantiles, or shares, along a column by bin.
+
+    `numbers` are those by bin, where they are known already.
+    """
+    if numbers is None:
+        numbers = column_numbers(check, axis, part, y=y)
+    if numbers is None:
         return None
-    up = ends or _ends([drawing])
+    bins = bins_of(axis, check, part)
+    drawing = profile_drawing(check.checked, numbers)
+    up = ends or _ends([numbers])
     marks: list[c.Mark] = []
     if names_column(part, axis):
         marks.append(shade(bins.extent(axis, part_rows(check.checked, part)), up))
-    marks += _profile_marks(drawing, up)
+    marks += _profile_marks(numbers.profile, drawing, up)
     title = axis.title
     return Chart(
         title=f"{title}: {_panel_words(check, axis, drawing)}",
-        x=bins.scale,
+        x=bin_scale(bins),
         y=c.numeric(drawing.label, up, 5 if wide else 3),
         marks=tuple(marks),
-        table=_profile_table(title, bins, drawing),
+        table=_profile_table(title, numbers, drawing),
         legend=c.keys(drawing.legend),
         size=WIDE_PANEL if wide else SMALL_PANEL,
     )
 
 
-def _drawing(check: Check, bins: ColumnBins, y: int | None) -> ProfileDrawing | None:
-    """Return the estimates of column `y`, or of the column of y that is most off."""
-    if not bins.names:
-        return None
-    checked = check.checked
-    if y is None:
-        y = strongest_column(row_residuals(checked))
-    return along_column(checked, bins, y)
-
-
-def _profile_marks(drawing: ProfileDrawing, up: Ends) -> list[c.Mark]:
+def _profile_marks(profile: Profile, drawing: ProfileDrawing, up: Ends) -> list[c.Mark]:
     """Draw boxes if there are any, what is expected, and estimates with intervals."""
-    at = np.arange(len(drawing.values)) * 1.0
-    last = len(drawing.expected) - 1
+    at = np.arange(len(profile.estimate)) * 1.0
+    last = len(profile.expected) - 1
     marks: list[c.Mark] = []
     if drawing.boxes:
-        low, high = np.clip(drawing.values[:, [0, last]].T, *up)
+        low, high = np.clip(profile.estimate[:, [0, last]].T, *up)
         marks.append(c.Boxes(at - HALF_BOX, at + HALF_BOX, low, high, drawing.boxes))
     # The first and the last estimate are the ends of boxes, where there are boxes.
     is_dot = [not drawing.boxes or 0 < k < last for k in range(last + 1)]
-    for expected, dot in zip(drawing.expected, is_dot, strict=True):
+    for expected, dot in zip(profile.expected, is_dot, strict=True):
         marks.append(c.rule(expected, look="" if dot and drawing.boxes else "dashed"))
     for k in range(len(drawing.heads)):
         marks.append(
             c.Intervals(
                 at=at,
-                estimate=drawing.values[:, k],
-                low=drawing.low[:, k],
-                high=drawing.high[:, k],
+                estimate=profile.estimate[:, k],
+                low=profile.low[:, k],
+                high=profile.high[:, k],
                 kinds=tuple(drawing.colours[:, k]),
                 size=DOT_SIZE if is_dot[k] else BOX_END_SIZE,
             )
@@ -100,11 +96,12 @@ def _profile_marks(drawing: ProfileDrawing, up: Ends) -> list[c.Mark]:
     return marks
 
 
-def _profile_table(title: str, bins: ColumnBins, drawing: ProfileDrawing) -> c.Table:
-    columns: dict[str, Any] = {title: bins.names, "rows": bins.sizes}
+def _profile_table(title: str, numbers: ColumnPanel, drawing: ProfileDrawing) -> c.Table:
+    profile = numbers.profile
+    columns: dict[str, Any] = {title: numbers.bins, "rows": numbers.rows}
     for k, head in enumerate(drawing.heads):
-        columns[head] = drawing.values[:, k]
-        interval = c.spans(drawing.low[:, k], drawing.high[:, k])
+        columns[head] = profile.estimate[:, k]
+        interval = c.spans(profile.low[:, k], profile.high[:, k])
         columns[f"95% interval of {head}"] = interval
     return c.table(columns)
 
@@ -119,29 +116,18 @@ def _panel_words(check: Check, axis: Axis, drawing: ProfileDrawing) -> str:
 
 def panels(check: Check, most: int = 12, *, wide: bool = False) -> list[Chart]:
     """Return panels of the columns that explain most, the first first, on one y axis."""
-    y = strongest_column(row_residuals(check.checked))
-    found: list[_Panel] = []
-    for axis in check.checked.axes:
-        bins = bins_of(axis, check)
-        drawing = _drawing(check, bins, y)
-        if drawing is not None:
-            found.append(_Panel(_explained(bins, drawing), axis, drawing))
-    found = sorted(found, key=lambda one: -one.explained)[:most]
-    if not found:
+    shown = check.pictures.columns[:most]
+    if not shown:
         return []
-    ends = _ends([one.drawing for one in found])
-    charts = [column_panel(check, one.axis, y=y, ends=ends, wide=wide) for one in found]
+    ends = _ends(shown)
+    axes = {axis.name: axis for axis in check.checked.axes}
+    charts = [
+        column_panel(check, axes[one.column], ends=ends, wide=wide, numbers=one)
+        for one in shown
+    ]
     return [chart for chart in charts if chart is not None]
 
 
-def _explained(bins: ColumnBins, drawing: ProfileDrawing) -> float:
-    """Return what a column explains: the mean square between its bins."""
-    n = np.array(bins.sizes)[:, None]
-    values = drawing.values
-    between = n * np.square(values - np.sum(n * values, axis=0) / n.sum())
-    return float(between.sum() / max(len(n) - 1, 1))
-
-
-def _ends(drawings: list[ProfileDrawing]) -> Ends:
-    values = np.concatenate([one.values.ravel() for one in drawings])
-    return c.robust_ends(values, drawings[0].expected, 0.15)
+def _ends(shown: Sequence[ColumnPanel]) -> Ends:
+    values = np.concatenate([one.profile.estimate.ravel() for one in shown])
+    return c.robust_ends(values, shown[0].profile.expected, 0.15)

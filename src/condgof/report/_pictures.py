@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from condgof.check import Axis, Check
+from condgof.check.curves import axis_of, subgroup_curves
 from condgof.errors import InputError, check_choice
-from condgof.report._bins import axis_of, chosen_slice
+from condgof.report._bins import chosen_slice
 from condgof.report._chart import Chart, draw, draw_all
 from condgof.report._dispatch import (
     Picture,
@@ -109,11 +110,13 @@ def _column(check: Check, column: str, y: int | None = None) -> Chart | None:
 
 
 def _slice(check: Check, number: int = 1) -> Chart | None:
-    return slice_picture(check.checked, check, chosen_slice(check, number))
+    part = chosen_slice(check, number)
+    return slice_picture(check.checked, part, subgroup_curves(check.checked, part))
 
 
 def _qq(check: Check, number: int = 1) -> Chart | None:
-    return slice_quantiles(check.checked, check, chosen_slice(check, number))
+    part = chosen_slice(check, number)
+    return slice_quantiles(check.checked, part, subgroup_curves(check.checked, part))
 
 
 def _map(check: Check, columns: tuple[str, str]) -> Chart | None:

@@ -1,59 +1,43 @@
-"""Residuals of single rows: PITs, those of a slice, profiles and maps of them."""
+"""Residuals of single rows: PITs, those of a slice, and profiles of them."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from condgof._typing import FloatArray, IntArray
 from condgof.check import Slice
 from condgof.check.curves import (
+    ColumnPanel,
+    PitHistogram,
+    ResidualHistogram,
     ResidualProfile,
-    moment_profile,
+    ResidualQuantiles,
     ordered_residuals,
-    pit_histogram,
-    quantile_profile,
-    thinned_steps,
+    part_rows,
+    part_y,
+    row_residuals,
 )
 from condgof.check.kinds import CheckedRows
 from condgof.report import _chart as c
-from condgof.report._bins import (
-    ColumnBins,
-    part_rows,
-    part_y,
-    side_colours,
-)
+from condgof.report._bins import side_colours
 from condgof.report._chart import Chart
-from condgof.report._dispatch import Differences, ProfileDrawing, RowResiduals
+from condgof.report._dispatch import ProfileDrawing
 from condgof.report._fit import FAR
 from condgof.report._text import minus, shorten
 from condgof.result import number, rounded
 
-#: Residuals are cut at ± this before columns of y are compared: outliers decide nothing.
-CUT = 2.5
-#: The residuals of slices are drawn at least to here on either side.
-SHOWN_RESIDUALS = 3.2
-#: The fewest bars of a histogram of residuals; m rows have about 2.2·m^0.42.
-FEWEST_BARS = 8
-#: The most bars of a histogram of residuals.
-MOST_BARS = 36
 #: The largest density of N(0, 1), which the axis of densities shows.
 NORMAL_PEAK = 0.4
 #: Points of the curve of N(0, 1).
 CURVE_POINTS = 161
 #: Most ordered residuals that are drawn inside the band.
 MOST_ORDERED = 500
-#: Levels of the quantiles in the table of ordered residuals.
-TABLE_LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
 #: Most rows of a slice that are named because they are furthest from the model.
 MOST_NAMED = 5
-#: Kinds of findings that a map shows by the spread of residuals in its cells.
-SPREAD_KINDS = ("spread", "coverage", "tails")
 
 
-def pit_picture(pits: FloatArray, name: str) -> Chart:
-    """Draw PITs (n,) as a histogram with the band that holds all its bars."""
-    pit = pit_histogram(pits)
+def pit_picture(pit: PitHistogram, name: str) -> Chart:
+    """Draw PITs as a histogram with the band that holds all its bars."""
     outside = pit.above | pit.below
     bars = len(pit.rows)
     title = f"{name}: all {bars} bars are inside the band"
@@ -90,53 +74,57 @@ def pit_picture(pits: FloatArray, name: str) -> Chart:
     )
 
 
-def residual_histogram(
-    checked: CheckedRows, residuals: RowResiduals, part: Slice
+def histogram_picture(
+    checked: CheckedRows, part: Slice, histogram: ResidualHistogram | None
 ) -> Chart | None:
     """Draw the residuals of a slice's rows against the model."""
+    residuals = row_residuals(checked)
+    if residuals is None or histogram is None:
+        return None
     y = part_y(checked, part)
     name = checked.y_columns[y].name
     z = np.sort(residuals.z[part_rows(checked, part), y])
-    if not len(z):
-        return None
-    ends = c.robust_ends(z, (-SHOWN_RESIDUALS, SHOWN_RESIDUALS))
-    bars = int(np.clip(round(2.2 * len(z) ** 0.42), FEWEST_BARS, MOST_BARS))
-    counts, edges = np.histogram(z, bars, ends)
-    heights = counts / (len(z) * (edges[1] - edges[0]))
-    up = (0.0, 1.1 * max(float(heights.max()), NORMAL_PEAK))
+    edges = histogram.edges
+    ends = (float(edges[0]), float(edges[-1]))
+    up = (0.0, 1.1 * max(float(histogram.density.max()), NORMAL_PEAK))
     feet = np.full(len(z), 0.03 * up[1])
     far, far_keys, _ = c.beyond(z, feet, ends, up, np.where(z > 0, "high", "low"))
-    mean = minus(rounded(float(z.mean())))
-    sd = rounded(float(z.std(ddof=min(len(z) - 1, 1))))
+    mean = minus(rounded(histogram.mean))
+    sd = rounded(histogram.sd)
     model = c.rule(0.0, False)
     if residuals.are_normal:
         grid = np.linspace(*ends, CURVE_POINTS)
         model = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
     words = f"box bar these {len(z):,} rows; line model what the model says"
+    kinds = ("bar",) * len(histogram.rows)
     return Chart(
         title=(
             f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
         ),
         x=c.numeric(f"residual of {name}, in standard deviations", ends),
         y=c.numeric("density", up, 3),
-        marks=(c.bars(edges, heights, ("bar",) * bars), model, *far),
-        table=c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": counts}),
+        marks=(c.bars(edges, histogram.density, kinds), model, *far),
+        table=c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": histogram.rows}),
         legend=c.keys(words) + far_keys,
     )
 
 
-def residual_quantiles(
-    checked: CheckedRows, residuals: RowResiduals, part: Slice
+def quantile_picture(
+    checked: CheckedRows, part: Slice, quantiles: ResidualQuantiles | None
 ) -> Chart | None:
-    """Draw the ordered residuals of a slice against those expected, with a band for all."""
+    """Draw the ordered residuals of a slice against those expected, with a band for all.
+
+    Points are single rows. The band is drawn at the levels of `quantiles`, and at the first
+    and the last row.
+    """
+    residuals = row_residuals(checked)
+    if residuals is None or quantiles is None:
+        return None
     y = part_y(checked, part)
     name = checked.y_columns[y].name
-    z = residuals.z[part_rows(checked, part), y]
-    m = len(z)
-    if m < 2:
-        return None
-    curve = ordered_residuals(z)
+    curve = ordered_residuals(residuals.z[part_rows(checked, part), y])
     z = curve.observed
+    m = len(z)
     expected = curve.expected
     ends = (-1.06 * expected[-1], 1.06 * expected[-1])
     up = c.robust_ends(z, ends)
@@ -145,23 +133,26 @@ def residual_quantiles(
     )
     rank = np.arange(1.0, m + 1)
     drawn = np.isin(rank, np.linspace(1, m, MOST_ORDERED).astype(int)) | (np.abs(z) > FAR)
-    few = thinned_steps(m, MOST_ORDERED)
     marks: list[c.Mark] = [
-        c.Band(expected[few], curve.low[few], curve.high[few]),
+        c.Band(
+            _between(expected, quantiles.expected),
+            _between(curve.low, quantiles.low),
+            _between(curve.high, quantiles.high),
+        ),
         c.Line(np.array(ends), np.array(ends)),
     ]
     for kind, side in (("data", 0), ("high", 1), ("low", -1)):
         at = inside & drawn & (curve.side == side)
         marks.append(c.Points(expected[at], z[at], kind, size=4.5))
-    outside = int((curve.side != 0).sum())
     title = "All rows lie in the band"
-    if outside:
-        title = f"{outside:,} of {m:,} ordered residuals lie outside the band"
+    if quantiles.outside:
+        title = f"{quantiles.outside:,} of {m:,} ordered residuals lie outside the band"
     table = c.table(
         {
-            "quantile": [f"{level:.0%}" for level in TABLE_LEVELS],
-            "observed": np.quantile(z, TABLE_LEVELS),
-            "expected": ndtri(TABLE_LEVELS),
+            "quantile": [f"{100 * level:.3g}%" for level in quantiles.levels],
+            "observed": quantiles.observed,
+            "expected": quantiles.expected,
+            "band": c.spans(quantiles.low, quantiles.high),
         }
     )
     keys = c.keys(
@@ -177,69 +168,34 @@ def residual_quantiles(
     )
 
 
-def deviations(z: FloatArray) -> FloatArray:
-    """Return how far residuals (n, d_y) are from mean 0 and variance 1, (2, d_y)."""
-    z = np.clip(z, -CUT, CUT)
-    return np.abs([z.mean(axis=0), (np.square(z).mean(axis=0) - 1.0) / 2.0])
+def _between(rows: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return the first of the values of rows (m,), those at levels (K,), and the last."""
+    return np.concatenate([rows[:1], levels, rows[-1:]])
 
 
-def strongest_column(residuals: RowResiduals | None) -> int:
-    """Return the column of y that is most off; 0 where there are no residuals."""
-    if residuals is None:
-        return 0
-    return int(np.argmax(deviations(residuals.z).max(axis=0)))
-
-
-def residual_differences(
-    checked: CheckedRows, residuals: RowResiduals, part: Slice | None
-) -> Differences:
-    """Show residuals: by their spread if that is what is off, else by their mean."""
-    kind = "" if part is None else part.findings[0].kind
-    y = strongest_column(residuals) if part is None else part_y(checked, part)
-    shift, spread = deviations(residuals.z)[:, y]
-    if kind in SPREAD_KINDS or (spread > shift and kind != "shift"):
-        return Differences(
-            values=residuals.z[:, y],
-            low_way="too wide",
-            high_way="too narrow",
-            unit=" times",
-            of_spread=True,
-        )
-    return Differences(
-        values=residuals.z[:, y], low_way="too high", high_way="too low", unit=" sd"
-    )
-
-
-def normal_profile(z: FloatArray, bins: ColumnBins) -> ProfileDrawing:
-    """Draw quantiles of residuals (n,) that are normal under the model."""
+def normal_drawing(panel: ColumnPanel) -> ProfileDrawing:
+    """Draw quantiles of residuals that are normal under the model."""
     return _residual_drawing(
-        profile=quantile_profile(z, bins.rows),
-        bins=bins,
-        heads=("10% quantile", "median", "90% quantile"),
+        panel,
         data="middle 80% and median of the data",
         spread_words="the middle 80% of the data is {} times as wide as the model's",
     )
 
 
-def mean_profile(z: FloatArray, bins: ColumnBins) -> ProfileDrawing:
-    """Draw mean and standard deviation of residuals (n,) of any law."""
+def mean_drawing(panel: ColumnPanel) -> ProfileDrawing:
+    """Draw mean and standard deviation of residuals of any law."""
     return _residual_drawing(
-        profile=moment_profile(z, bins.rows),
-        bins=bins,
-        heads=("mean − sd", "mean", "mean + sd"),
+        panel,
         data="mean of the data ± sd",
         spread_words="the data spread {} times as much as the model says",
     )
 
 
 def _residual_drawing(
-    *,
-    profile: ResidualProfile,
-    bins: ColumnBins,
-    heads: tuple[str, str, str],
-    data: str,
-    spread_words: str,
+    panel: ColumnPanel, *, data: str, spread_words: str
 ) -> ProfileDrawing:
+    profile = panel.profile
+    assert isinstance(profile, ResidualProfile)
     words = ""
     at = profile.furthest
     if at is not None:
@@ -248,17 +204,13 @@ def _residual_drawing(
         else:
             shift = profile.centre[at]
             side = "above" if shift > 0 else "below"
-            words = f"{heads[1]} {rounded(abs(shift))} sd {side} the model's"
-        words = f"{words} at {bins.names[at]}"
+            words = f"{profile.names[1]} {rounded(abs(shift))} sd {side} the model's"
+        words = f"{words} at {panel.bins[at]}"
     colours = {1: "s2", -1: "s-2", 0: "bar"}
     ways = "box s2 model too narrow; box s-2 too wide; dot high too low; dot low too high"
     return ProfileDrawing(
-        values=profile.estimate,
-        low=profile.low,
-        high=profile.high,
-        expected=profile.expected,
         colours=side_colours(profile.side),
-        heads=heads,
+        heads=profile.names,
         words=words,
         label="residual, in sd",
         legend=f"box bar {data}; dashed model of the model; {ways}",
@@ -275,8 +227,10 @@ def mean_fact(checked: CheckedRows, rows: IntArray) -> list[str]:
     return [f"Mean {shorten(checked.y_name, 60)} {mean}, mean prediction {predicted}."]
 
 
-def furthest_fact(checked: CheckedRows, residuals: RowResiduals, rows: IntArray) -> str:
+def furthest_fact(checked: CheckedRows, rows: IntArray) -> str:
     """Name the rows that lie furthest from the model."""
+    residuals = row_residuals(checked)
+    assert residuals is not None
     distance = np.abs(residuals.z[rows]).max(axis=1)
     furthest = rows[np.argsort(-distance, kind="stable")[:MOST_NAMED]]
     numbers = ", ".join(str(row) for row in checked.rows[furthest])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgof.check.curves import ShareProfile
+from condgof.check.curves import ColumnPanel, ShareProfile
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, side_colours
+from condgof.report._bins import side_colours
 from condgof.report._dispatch import ProfileDrawing
 from condgof.result import number
 
@@ -15,26 +15,19 @@ DIAGONAL = c.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 
 def share_drawing(
-    profile: ShareProfile,
-    bins: ColumnBins,
-    *,
-    heads: tuple[str, ...],
-    label: str,
-    legend: str,
+    panel: ColumnPanel, *, heads: tuple[str, ...], label: str, legend: str
 ) -> ProfileDrawing:
     """Draw shares by bin; where they are less than expected, the model is too narrow."""
+    profile = panel.profile
+    assert isinstance(profile, ShareProfile)
     words = ""
     at = profile.furthest
     if at is not None:
         k = profile.furthest_statement
         share = number(profile.share[at, k], 2)
         predicted = number(profile.predicted[at, k], 2)
-        words = f"{share} where the model says {predicted} at {bins.names[at]}"
+        words = f"{share} where the model says {predicted} at {panel.bins[at]}"
     return ProfileDrawing(
-        values=profile.estimate,
-        low=profile.low,
-        high=profile.high,
-        expected=profile.expected,
         colours=side_colours(profile.side, turned=True),
         heads=heads,
         words=words,

@@ -6,12 +6,12 @@ and compared with their laws in pieces. Both are `condgof.null.TestedRows`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -58,6 +58,9 @@ from condgof.sample import (
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._rows import PIECE_ROWS, Piece, Spans, even_cuts
 
+#: The result of a task on some rows.
+T = TypeVar("T")
+
 #: Most rows from which bandwidths, ranks and landmarks come. More rows would choose better
 #: landmarks, in time and memory that grow with them.
 SUBSAMPLE_ROWS = 4096
@@ -67,6 +70,8 @@ SUBSAMPLE_STREAM = 1
 #: Rows that are read from a source, checked and given to models at a time. They are several
 #: pieces, so that a model and a file are called less often.
 READ_ROWS = 4 * PIECE_ROWS
+#: How many times as many rows a worker of a cluster gets at once in `RowsInStream.fold`.
+SPAN_READS = 4
 #: Into how many tasks the reading of the subsample is cut on a cluster, where its rows lie
 #: all over the files.
 READ_TASKS = 64
@@ -344,12 +349,51 @@ class StreamReader:
             piece = Piece(x=x, residuals=residuals, start=int(rows[0]), keep=keep)
             yield from piece.pieces()
 
+    def read_with_laws(
+        self, start: int, stop: int, left_out: IntArray, x_units: XUnits
+    ) -> Iterator[NumberedRows]:
+        """Yield the rows from `start` to `stop` with the law of the only model.
+
+        `x_units` are those of the subsample; `left_out` as in `read`.
+        """
+        for sample, (law,), rows in read_laws(
+            self.source, self.models, start, stop, READ_ROWS
+        ):
+            with row_numbers_in_errors(rows):
+                held = self.hold(sample, law, x_units)
+            if len(left_out):
+                kept = np.flatnonzero(~np.isin(rows, left_out))
+                yield NumberedRows(law.take(kept), held.take(kept), rows[kept])
+            else:
+                yield NumberedRows(law, held, rows)
+
+    def hold(self, sample: Sample, law: Law, x_units: XUnits) -> RowsInMemory:
+        """Compare rows with their law, and hold them in memory."""
+        sample = numbered(law, sample)
+        compared = self.compare(sample, [law])
+        return RowsInMemory(
+            sample=sample,
+            residuals=compared.residuals,
+            x=compared.x,
+            x_units=x_units,
+            law_notes=law.notes,
+            replicates=replicates_of(law, sample, compared.residuals),
+        )
+
 
 class LawAndRows(NamedTuple):
     """Rows in memory, with their law."""
 
     law: Law
     rows: RowsInMemory
+
+
+class NumberedRows(NamedTuple):
+    """Consecutive rows of a source in memory, with their law."""
+
+    law: Law
+    rows: RowsInMemory
+    numbers: IntArray  #: Their global numbers, (b,).
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,7 +437,12 @@ class RowsInStream:
         return with_progress(read, -(-self.total // PIECE_ROWS), "condgof")
 
     def spans(self, size: int) -> Spans:
-        """Cut rows for workers, every `size` rows or where the chunks of Dask arrays end.
+        """Cut rows for workers: every `size` rows, or at the chunks of Dask arrays."""
+        spans = self._closed_spans(size)
+        return Spans(read=partial(_read_span, spans.open), parts=spans.parts)
+
+    def _closed_spans(self, size: int) -> _ClosedSpans:
+        """Cut rows for workers, as `spans` does.
 
         A model that is bound to rows travels with each span, cut to its rows (`_Span`). A
         model that is bound to none is sent once, with the reader.
@@ -407,8 +456,8 @@ class RowsInStream:
             source=None if chunked else source,
         )
         names = tuple(source.arrays) if chunked else None
-        return Spans(
-            read=partial(_read_span, sent, names),
+        return _ClosedSpans(
+            open=partial(_open_span, sent, names),
             parts=[partial(self._span, start, stop) for start, stop in pairwise(cuts)],
         )
 
@@ -435,17 +484,39 @@ class RowsInStream:
         block = read_rows(source, rows, engine)
         law, sample = _law_of_block(model, source, block, rows)
         with row_numbers_in_errors(rows):
-            sample = numbered(law, sample)
-            compared = self.reader.compare(sample, [law])
-        held = RowsInMemory(
-            sample=sample,
-            residuals=compared.residuals,
-            x=compared.x,
-            x_units=self.subsample.x_units,
-            law_notes=law.notes,
-            replicates=replicates_of(law, sample, compared.residuals),
-        )
+            held = self.reader.hold(sample, law, self.subsample.x_units)
         return LawAndRows(law=law, rows=held)
+
+    def fold(
+        self,
+        task: Callable[[NumberedRows], T],
+        merge: Callable[[Iterable[T]], T],
+        engine: Engine,
+    ) -> T:
+        """Apply a task to all rows, with their laws, and merge its results in order.
+
+        Unlike the pieces of `reduce`, these rows have their sample and their law. A cluster
+        gets whole spans, which a worker reads, computes on and merges.
+
+        Parameters
+        ----------
+        task : callable
+            Some rows → their result.
+        merge : callable
+            Results, of rows or merged already, in order → one result of the same type.
+        """
+        x_units = self.subsample.x_units
+        if not engine.remote:
+            read = self.reader.read_with_laws(0, self.total, self.left_out, x_units)
+            return merge(engine.map(task, read))
+        spans = self._closed_spans(SPAN_READS * READ_ROWS)
+
+        def on_span(part: object) -> T:
+            reader, span = spans.open(part)
+            blocks = reader.read_with_laws(span.start, span.stop, span.left_out, x_units)
+            return merge(map(task, blocks))
+
+        return merge(engine.map(on_span, (make() for make in spans.parts)))
 
     def stretches(self, size: int, engine: Engine) -> list[Stretch]:
         """Return consecutive rows, whose autocorrelation is examined.
@@ -468,10 +539,30 @@ class _Span(NamedTuple):
     left_out: IntArray  #: Global numbers of the rows of this span that do not count.
 
 
-def _read_span(
+class _OpenedSpan(NamedTuple):
+    """What reads the rows of a span, and the span."""
+
+    reader: StreamReader
+    span: _Span
+
+
+class _ClosedSpans(NamedTuple):
+    """All rows cut into parts that workers open."""
+
+    open: Callable[[Any], _OpenedSpan]
+    parts: Sequence[Callable[[], Any]]  #: What makes each part, when it is to be sent.
+
+
+def _read_span(open_part: Callable[[Any], _OpenedSpan], part: Any) -> Iterator[Piece]:
+    """Yield the pieces of a span, on a worker."""
+    reader, span = open_part(part)
+    return reader.read(span.start, span.stop, span.left_out)
+
+
+def _open_span(
     reader: StreamReader, names: tuple[str, ...] | None, part: Any
-) -> Iterator[Piece]:
-    """Yield the pieces of a span, on a worker.
+) -> _OpenedSpan:
+    """Return what reads the rows of a span, on a worker.
 
     `part` is a `_Span`. With `names`, those of the columns of an `ArraySource`, it is a
     pair of a `_Span` and the arrays of its chunk.
@@ -486,8 +577,7 @@ def _read_span(
         model if bound is None else bound
         for model, bound in zip(reader.models, span.models, strict=True)
     )
-    here = replace(reader, source=source, models=models)
-    return here.read(span.start, span.stop, span.left_out)
+    return _OpenedSpan(replace(reader, source=source, models=models), span)
 
 
 #: The rows of a test, wherever they are.

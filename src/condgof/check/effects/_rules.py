@@ -109,15 +109,23 @@ class EffectRule:
             rows=cells.rows[cells.of_partition(candidate.partition)],
         )
 
-    def theta_at(self, values: Sequence[AxisValues], n: int) -> FloatArray:
-        """Return θ of n rows from the values of the rule's axes, (n,)."""
+    def codes_at(self, values: Sequence[AxisValues], n: int) -> IntArray:
+        """Return the cell of n rows from the values of the rule's axes, (n,).
+
+        `NO_CELL` where a row is in none.
+        """
         code = np.zeros(n, dtype=np.int64)
         has_cell = np.ones(n, dtype=bool)
         for cells, at in zip(self.cells, values, strict=True):
             own = cells.codes(at)
             has_cell &= own != NO_CELL
             code = code * cells.count + np.maximum(own, 0)
-        return np.where(has_cell, self.theta[code], 0.0)
+        return np.where(has_cell, code, NO_CELL)
+
+    def theta_at(self, values: Sequence[AxisValues], n: int) -> FloatArray:
+        """Return θ of n rows from the values of the rule's axes, (n,)."""
+        codes = self.codes_at(values, n)
+        return np.where(codes != NO_CELL, self.theta[codes], 0.0)
 
     @property
     def occupied(self) -> FloatArray:

@@ -21,7 +21,7 @@ from condgof.check.kinds._continuous import (
     LEGENDRE_THIRD_MOMENTS,
     ContinuousRows,
 )
-from condgof.check.kinds._counts import CountRows, shifted_law
+from condgof.check.kinds._counts import LARGE_PROBABILITY, CountRows, shifted_law
 from condgof.check.kinds._moments import MomentRows
 from condgof.check.kinds._rows import (
     CheckedRows,
@@ -55,6 +55,7 @@ from condgof.check.kinds._statements import (
 
 __all__ = [
     "BAND_LEVELS",
+    "LARGE_PROBABILITY",
     "LEGENDRE",
     "LEGENDRE_THIRD_MOMENTS",
     "MOST_EXAMINED_CLASSES",

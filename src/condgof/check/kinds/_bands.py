@@ -16,7 +16,7 @@ BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Rows of which quantiles are asked for: a picture is not wide enough to show more.
 BAND_ROWS = 600
 #: The stream of random numbers (`Seed.stream`) that draws these rows. Each use of random
-#: numbers in a check has a number of its own; see `condgof.check._scan` for 20 to 24.
+#: numbers in a check has a number of its own; see `condgof.check._look`.
 BAND_ROWS_STREAM = 25
 
 

@@ -13,7 +13,7 @@ from condgof.check._axes import Axis, digits, quoted
 from condgof.check._findings import improbable_classes
 from condgof.check._quantities import Signal
 from condgof.check._size import (
-    MATRIX,
+    MATRIX_ROWS,
     Bench,
     Size,
     features_of_x,
@@ -261,9 +261,9 @@ def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
 
     It is at least 1. `p` is (n, K), and `moved` is (n, K), or (1, K) where all rows have
     the same probabilities, so that the first row is enough. The variance of a class with
-    probabilities q is 1 − Σ q². At most `MATRIX` rows are used, evenly spread.
+    probabilities q is 1 − Σ q². At most `MATRIX_ROWS` rows are used, evenly spread.
     """
-    step = -(-len(moved) // MATRIX)
+    step = -(-len(moved) // MATRIX_ROWS)
     few = p[: len(moved) : step]
     few_moved = moved[::step]
 

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
-from condgof.check.curves import event_profile, survival_curve, thinned_steps
+from condgof.check.curves import (
+    ColumnPanel,
+    SurvivalCurve,
+    overall_curves,
+    part_rows,
+    subgroup_curves,
+)
 from condgof.check.kinds import CensoredRows
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, part_rows, side_colours
+from condgof.report._bins import side_colours
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
 )
 from condgof.result import number
 
-#: The most steps of an estimate that are drawn.
-MOST_STEPS = 400
 #: About as many steps are in the table.
 TABLE_STEPS = 12
 #: Points of the model's curve.
@@ -37,16 +40,20 @@ CURVE_POINTS = 161
 
 def survival(checked: CensoredRows, part: Slice | None = None) -> Chart | None:
     """Draw the estimate of Λ, unit exponential under the model, with a band around that."""
-    rows = np.flatnonzero(part_rows(checked, part))
-    curve = survival_curve(checked, rows)
+    curves = overall_curves(checked) if part is None else subgroup_curves(checked, part)
+    count = int(part_rows(checked, part).sum())
+    return _survival_chart(curves.get("survival"), count)
+
+
+def _survival_chart(curve: SurvivalCurve | None, count: int) -> Chart | None:
+    """Draw the curve of `count` rows."""
     if curve is None:
         return None
     at = curve.hazard
     last = float(at[-1])
-    few = thinned_steps(len(at), MOST_STEPS)
     grid = np.linspace(0.0, last, CURVE_POINTS)
-    steps_x = np.repeat(np.append(0.0, at[few]), 2)[1:]
-    steps_y = np.repeat(np.append(1.0, curve.survival[few]), 2)[:-1]
+    steps_x = np.repeat(np.append(0.0, at), 2)[1:]
+    steps_y = np.repeat(np.append(1.0, curve.survival), 2)[:-1]
     title = "Rows survive as long as the model says"
     if curve.outside.any():
         distance = np.abs(curve.survival - curve.expected)
@@ -54,13 +61,13 @@ def survival(checked: CensoredRows, part: Slice | None = None) -> Chart | None:
         share = number(curve.survival[k], 2)
         expected = number(curve.expected[k], 2)
         title = f"{share} of the rows survive where the model says {expected}"
-    some = few[:: max(1, len(few) // TABLE_STEPS)]
+    some = slice(None, None, max(1, len(at) // TABLE_STEPS))
     return Chart(
         title=title,
         x=c.numeric("cumulative hazard of the model, −log P(Y > y|x)", (0.0, 1.02 * last)),
         y=c.numeric("share without event", (0.0, 1.03), 5),
         marks=(
-            c.Band(at[few], curve.low[few], curve.high[few]),
+            c.Band(at, curve.low, curve.high),
             c.Line(grid, np.exp(-grid)),
             c.Line(steps_x, steps_y, "data"),
         ),
@@ -72,16 +79,11 @@ def survival(checked: CensoredRows, part: Slice | None = None) -> Chart | None:
             }
         ),
         legend=c.keys(
-            f"line data Kaplan-Meier estimate of {len(rows):,} rows;"
+            f"line data Kaplan-Meier estimate of {count:,} rows;"
             " line model the model; box band90 95% band if it is right"
         ),
         size=(540, 330),
     )
-
-
-@row_residuals.register
-def _(checked: CensoredRows) -> RowResiduals | None:
-    return None
 
 
 @first_pictures.register
@@ -98,41 +100,31 @@ def _(checked: CensoredRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: CensoredRows, check: Check, part: Slice) -> Chart | None:
-    return survival(checked, part)
+def _(checked: CensoredRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return _survival_chart(curves.get("survival"), part.n)
 
 
 @slice_quantiles.register
-def _(checked: CensoredRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: CensoredRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: CensoredRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    profile = event_profile(checked, bins.rows)
+@profile_drawing.register
+def _(checked: CensoredRows, panel: ColumnPanel) -> ProfileDrawing:
+    profile = panel.profile
     words = ""
     at = profile.furthest
     if at is not None:
         ratio = number(profile.estimate[at, 0], 2)
-        words = f"{ratio} times the events expected at {bins.names[at]}"
-    name = "events / expected"
+        words = f"{ratio} times the events expected at {panel.bins[at]}"
     ways = "dot high more than expected; dot low fewer"
     return ProfileDrawing(
-        values=profile.estimate,
-        low=profile.low,
-        high=profile.high,
-        expected=profile.expected,
         colours=side_colours(profile.side),
-        heads=(name,),
+        heads=profile.names,
         words=words,
-        label=name,
+        label=profile.names[0],
         legend=f"dashed model of the model; dot even the data; {ways}",
     )
-
-
-@differences.register
-def _(checked: CensoredRows, part: Slice | None) -> Differences | None:
-    return None
 
 
 @slice_facts.register

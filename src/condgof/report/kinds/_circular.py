@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
-from condgof.check.kinds import CircularRows, CircularScoreRows
+from condgof.check.curves import ColumnPanel, overall_curves, subgroup_curves
+from condgof.check.kinds import AngleHistogram, CircularRows, CircularScoreRows
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, part_rows, side_colours
+from condgof.report._bins import side_colours
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -31,10 +31,13 @@ MOST_NAMED = 5
 
 def angles(checked: CircularRows, part: Slice | None = None) -> Chart | None:
     """Draw residual angles as a histogram, with what the model predicts of each bar."""
-    rows = np.flatnonzero(part_rows(checked, part))
-    if not len(rows):
+    curves = overall_curves(checked) if part is None else subgroup_curves(checked, part)
+    return _angle_chart(checked, curves.get("angles"))
+
+
+def _angle_chart(checked: CircularRows, bars: AngleHistogram | None) -> Chart | None:
+    if bars is None:
         return None
-    bars = checked.histogram(rows)
     ends = (float(bars.edges[0]), float(bars.edges[-1]))
     middle = 0.5 * (bars.edges[1:] + bars.edges[:-1])
     outside = bars.side != 0
@@ -72,17 +75,11 @@ def angles(checked: CircularRows, part: Slice | None = None) -> Chart | None:
             }
         ),
         legend=c.keys(
-            f"box bar {len(rows):,} rows; box barx outside the band; line model what the"
-            " model expects; box band90 where all bars end if it is right"
+            f"box bar {bars.rows.sum():,} rows; box barx outside the band; line model what"
+            " the model expects; box band90 where all bars end if it is right"
         ),
         size=(540, 330),
     )
-
-
-@row_residuals.register(CircularRows)
-@row_residuals.register(CircularScoreRows)
-def _(checked: CircularRows | CircularScoreRows) -> RowResiduals | None:
-    return None
 
 
 @first_pictures.register
@@ -109,38 +106,36 @@ def _(checked: CircularScoreRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: CircularRows, check: Check, part: Slice) -> Chart | None:
-    return angles(checked, part)
+def _(checked: CircularRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return _angle_chart(checked, curves.get("angles"))
 
 
 @slice_picture.register
-def _(checked: CircularScoreRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: CircularScoreRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
 @slice_quantiles.register(CircularRows)
 @slice_quantiles.register(CircularScoreRows)
-def _(checked: CircularRows | CircularScoreRows, check: Check, part: Slice) -> Chart | None:
+def _(
+    checked: CircularRows | CircularScoreRows, part: Slice, curves: Mapping[str, Any]
+) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: CircularRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
+@profile_drawing.register
+def _(checked: CircularRows, panel: ColumnPanel) -> ProfileDrawing:
     """Draw the bias in each bin of a column."""
-    profile = checked.bias_profile(bins.rows)
+    profile = panel.profile
     words = ""
-    if profile.side.any():
-        at = int(np.argmax(np.where(profile.side != 0, np.abs(profile.estimate), -1.0)))
-        bias = checked.unit.text(float(profile.estimate[at]))
-        words = f"observed less predicted {bias} at {bins.names[at]}"
+    at = profile.furthest
+    if at is not None:
+        bias = checked.unit.text(float(profile.estimate[at, 0]))
+        words = f"observed less predicted {bias} at {panel.bins[at]}"
     name = f"observed less predicted, {checked.unit.name}"
     return ProfileDrawing(
-        values=profile.estimate[:, None],
-        low=profile.low[:, None],
-        high=profile.high[:, None],
-        expected=(0.0,),
-        colours=side_colours(profile.side[:, None]),
-        heads=("bias",),
+        colours=side_colours(profile.side),
+        heads=profile.names,
         words=words,
         label=name,
         legend=(
@@ -150,24 +145,9 @@ def _(checked: CircularRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
     )
 
 
-@along_column.register
-def _(checked: CircularScoreRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    return None
-
-
-@differences.register
-def _(checked: CircularRows, part: Slice | None) -> Differences | None:
-    return Differences(
-        values=checked.unit.from_radians(checked.angle),
-        low_way="too large",
-        high_way="too small",
-        unit=f" {checked.unit.name}",
-    )
-
-
-@differences.register
-def _(checked: CircularScoreRows, part: Slice | None) -> Differences | None:
-    return None
+@profile_drawing.register
+def _(checked: CircularScoreRows, panel: ColumnPanel) -> ProfileDrawing:
+    raise AssertionError("Stein scores have no estimates along columns.")
 
 
 @slice_facts.register

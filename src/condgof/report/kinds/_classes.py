@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
 from condgof.check.curves import (
     MOST_CLASSES,
-    Confidence,
+    ClassShares,
+    ColumnPanel,
+    ReliabilityCurve,
     class_shares,
     confidence_of,
+    part_rows,
     reliability_curve,
-    share_profile,
 )
 from condgof.check.kinds import ClassRows
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, part_rows, sides
+from condgof.report._bins import sides
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -36,9 +37,7 @@ from condgof.report._forest import intervals
 from condgof.report._shares import DIAGONAL, share_drawing
 from condgof.result import rounded
 
-#: Bars of the histogram of confidence below a reliability curve.
-CONFIDENCE_BARS = 24
-#: The height of its highest bar, as a share of the picture's.
+#: The height of the highest bar of confidence, as a share of the picture's.
 CONFIDENCE_HEIGHT = 0.15
 #: The top of the picture: a little above 1.
 TOP = 1.03
@@ -48,23 +47,23 @@ LEAST_WIDTH = 0.004
 
 def reliability(checked: ClassRows, part: Slice | None = None) -> Chart | None:
     """Draw how often the most probable class was right against its probability."""
-    inside = part_rows(checked, part)
-    every_row = confidence_of(checked)
-    confidence = Confidence(every_row.right[inside], every_row.probability[inside])
-    curve = reliability_curve(confidence)
-    sure = confidence.probability
-    foot = float(np.floor(10 * sure.min()) / 10)
+    confidence = confidence_of(checked).take(part_rows(checked, part))
+    return _reliability_chart(reliability_curve(confidence))
+
+
+def _reliability_chart(curve: ReliabilityCurve) -> Chart:
+    foot = float(curve.edges[0])
     base = float(np.floor(10 * min(curve.low.min(), curve.chance_low.min())) / 10)
     base -= 0.1
-    counts, edges = np.histogram(sure, CONFIDENCE_BARS, (foot, 1.0))
-    tall = base + CONFIDENCE_HEIGHT * (TOP - base) * counts / counts.max()
+    tall = base + CONFIDENCE_HEIGHT * (TOP - base) * curve.bars / curve.bars.max()
+    bars = len(curve.bars)
     marks = (
         c.Boxes(
-            left=edges[:-1],
-            right=edges[1:],
-            low=np.full(CONFIDENCE_BARS, base),
+            left=curve.edges[:-1],
+            right=curve.edges[1:],
+            low=np.full(bars, base),
             high=tall,
-            kinds=("bar",) * CONFIDENCE_BARS,
+            kinds=("bar",) * bars,
         ),
         c.Boxes(
             left=curve.first,
@@ -82,8 +81,8 @@ def reliability(checked: ClassRows, part: Slice | None = None) -> Chart | None:
             kinds=sides(curve.low, curve.high, curve.predicted, turned=True),
         ),
     )
-    mean = rounded(float(sure.mean()))
-    often = rounded(float(confidence.right.mean()))
+    mean = rounded(float(np.average(curve.predicted, weights=curve.rows)))
+    often = rounded(float(np.average(curve.right, weights=curve.rows)))
     ways = "dot even how often it was right; dot high too sure; dot low not sure enough"
     return Chart(
         title=f"The model says {mean} and is right in {often} of the rows",
@@ -106,8 +105,12 @@ def reliability(checked: ClassRows, part: Slice | None = None) -> Chart | None:
 
 def classes(checked: ClassRows, part: Slice | None = None) -> Chart | None:
     """Draw how often each class was observed, and how often it was predicted."""
-    shares = class_shares(checked, part_rows(checked, part))
-    count = len(shares.names)
+    shares = class_shares(checked, part_rows(checked, part)).furthest(MOST_CLASSES)
+    return _class_chart(shares, len(checked.class_names))
+
+
+def _class_chart(shares: ClassShares, count: int) -> Chart:
+    """Draw the shares of some of `count` classes."""
     kinds = sides(shares.low, shares.high, shares.predicted)
     title = "Each class came as often as the model says"
     if set(kinds) != {"even"}:
@@ -116,13 +119,15 @@ def classes(checked: ClassRows, part: Slice | None = None) -> Chart | None:
         predicted = rounded(shares.predicted[worst])
         often = f"{observed} of the rows; the model says {predicted}"
         title = f"{shares.names[worst]} came in {often}"
-    some = f", {MOST_CLASSES} of {count} classes" if count > MOST_CLASSES else ""
-    drawn = shares.furthest(MOST_CLASSES)
-    rows = zip(drawn.names, drawn.rows, strict=True)
+    drawn = len(shares.names)
+    some = f", {drawn} of {count} classes" if count > drawn else ""
+    rows = zip(shares.names, shares.rows, strict=True)
     return intervals(
         axis=f"share of the rows{some}",
         names=[f"{name} · {number:,} rows" for name, number in rows],
-        numbers=np.column_stack([drawn.observed, drawn.low, drawn.high, drawn.predicted]),
+        numbers=np.column_stack(
+            [shares.observed, shares.low, shares.high, shares.predicted]
+        ),
         wide=420,
         title=title,
         legend=c.keys(
@@ -130,11 +135,6 @@ def classes(checked: ClassRows, part: Slice | None = None) -> Chart | None:
             " dot low less often"
         ),
     )
-
-
-@row_residuals.register
-def _(checked: ClassRows) -> RowResiduals | None:
-    return None
 
 
 @first_pictures.register
@@ -154,53 +154,24 @@ def _(checked: ClassRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: ClassRows, check: Check, part: Slice) -> Chart | None:
-    picture = classes if part.kind == "class" else reliability
-    return picture(checked, part)
+def _(checked: ClassRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    if "classes" in curves:
+        return _class_chart(curves["classes"], len(checked.class_names))
+    return _reliability_chart(curves["reliability"])
 
 
 @slice_quantiles.register
-def _(checked: ClassRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: ClassRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: ClassRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    confidence = confidence_of(checked)
-    profile = share_profile(
-        happened=[confidence.right],
-        probability=[confidence.probability],
-        bins=bins.rows,
-        as_difference=True,
-    )
-    name = "accuracy − confidence"
+@profile_drawing.register
+def _(checked: ClassRows, panel: ColumnPanel) -> ProfileDrawing:
     return share_drawing(
-        profile,
-        bins,
-        heads=(name,),
-        label=name,
+        panel,
+        heads=panel.profile.names,
+        label=panel.profile.names[0],
         legend="dot even the data; dot high too sure; dot low not sure enough",
-    )
-
-
-@differences.register
-def _(checked: ClassRows, part: Slice | None) -> Differences | None:
-    """Show the class that a slice is about; else how confident the model is."""
-    if part is not None and part.kind == "class":
-        label = part.findings[0].label
-        if label in checked.class_names:
-            k = checked.class_names.index(label)
-            p = np.asarray(checked.probabilities, dtype=float)
-            return Differences(
-                values=(checked.codes == k) - p[:, k],
-                low_way="too high",
-                high_way="too low",
-            )
-    confidence = confidence_of(checked)
-    return Differences(
-        values=confidence.probability - confidence.right,
-        low_way="not sure enough",
-        high_way="too sure",
     )
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
-from condgof.check.curves import Rootogram, rootogram_of
+from condgof.check.curves import ColumnPanel, Rootogram, rootogram_of
 from condgof.check.kinds import CountRows
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -30,10 +27,9 @@ from condgof.report._dispatch import (
 from condgof.report._fit import fit
 from condgof.report._residuals import (
     furthest_fact,
+    histogram_picture,
+    mean_drawing,
     mean_fact,
-    mean_profile,
-    residual_differences,
-    residual_histogram,
 )
 from condgof.result import number
 
@@ -129,19 +125,9 @@ def _square_root_scale(ends: c.Ends) -> c.Scale:
     )
 
 
-def _residuals(checked: CountRows) -> RowResiduals:
-    """Return normal scores of the randomised PIT."""
-    return RowResiduals(z=checked.z, are_normal=True, bands=checked.bands, are_counts=True)
-
-
-@row_residuals.register
-def _(checked: CountRows) -> RowResiduals | None:
-    return _residuals(checked)
-
-
 @first_pictures.register
 def _(checked: CountRows, check: Check) -> list[Chart | None]:
-    return [fit(check), rootogram(checked)]
+    return [fit(check, numbers=check.pictures.fit), rootogram(checked)]
 
 
 @available_pictures.register
@@ -153,25 +139,20 @@ def _(checked: CountRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
-    return residual_histogram(checked, _residuals(checked), part)
+def _(checked: CountRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return histogram_picture(checked, part, curves.get("residuals"))
 
 
 @slice_quantiles.register
-def _(checked: CountRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: CountRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: CountRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    return None if checked.residual is None else mean_profile(checked.residual, bins)
-
-
-@differences.register
-def _(checked: CountRows, part: Slice | None) -> Differences | None:
-    return residual_differences(checked, _residuals(checked), part)
+@profile_drawing.register
+def _(checked: CountRows, panel: ColumnPanel) -> ProfileDrawing:
+    return mean_drawing(panel)
 
 
 @slice_facts.register
 def _(checked: CountRows, rows: IntArray) -> list[str]:
-    return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
+    return [*mean_fact(checked, rows), furthest_fact(checked, rows)]

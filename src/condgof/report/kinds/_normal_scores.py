@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
+from condgof.check.curves import ColumnPanel, pit_histogram
 from condgof.check.kinds import ContinuousRows, SeveralRows, SingleMarginalRows
-from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -26,12 +23,11 @@ from condgof.report._dispatch import (
 from condgof.report._fit import fit
 from condgof.report._residuals import (
     furthest_fact,
+    histogram_picture,
     mean_fact,
-    normal_profile,
+    normal_drawing,
     pit_picture,
-    residual_differences,
-    residual_histogram,
-    residual_quantiles,
+    quantile_picture,
 )
 
 #: Rows with z of N(0, 1) under the model, (n, d_y).
@@ -40,68 +36,49 @@ NormalScores: TypeAlias = ContinuousRows | SeveralRows
 OneColumn: TypeAlias = ContinuousRows | SingleMarginalRows
 
 
-def _residuals(checked: NormalScores) -> RowResiduals:
-    """Return normal scores as residuals, without bands: few pictures need these."""
-    return RowResiduals(z=checked.z, are_normal=True)
-
-
-@row_residuals.register
-def _(checked: SeveralRows) -> RowResiduals | None:
-    return _residuals(checked)
-
-
-@row_residuals.register(ContinuousRows)
-@row_residuals.register(SingleMarginalRows)
-def _(checked: OneColumn) -> RowResiduals | None:
-    return RowResiduals(z=checked.z, are_normal=True, bands=checked.bands)
+def _pit(checked: NormalScores, y: int) -> Chart:
+    return pit_picture(pit_histogram(checked.pit[:, y]), checked.y_columns[y].name)
 
 
 @first_pictures.register(ContinuousRows)
 @first_pictures.register(SeveralRows)
 def _(checked: NormalScores, check: Check) -> list[Chart | None]:
-    return [fit(check), pit_picture(checked.pit[:, 0], checked.y_name)]
+    return [fit(check, numbers=check.pictures.fit), _pit(checked, 0)]
 
 
 @available_pictures.register(ContinuousRows)
 @available_pictures.register(SeveralRows)
 def _(checked: NormalScores) -> dict[str, Picture]:
     def draw_pit(check: Check, y: int = 0) -> Chart:
-        pits = checked.pit[:, y]
-        return pit_picture(pits, checked.y_columns[y].name)
+        return _pit(checked, y)
 
     return {"pit": draw_pit}
 
 
 @slice_picture.register(ContinuousRows)
 @slice_picture.register(SeveralRows)
-def _(checked: NormalScores, check: Check, part: Slice) -> Chart | None:
-    return residual_histogram(checked, _residuals(checked), part)
+def _(checked: NormalScores, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return histogram_picture(checked, part, curves.get("residuals"))
 
 
 @slice_quantiles.register(ContinuousRows)
 @slice_quantiles.register(SeveralRows)
-def _(checked: NormalScores, check: Check, part: Slice) -> Chart | None:
-    return residual_quantiles(checked, _residuals(checked), part)
+def _(checked: NormalScores, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return quantile_picture(checked, part, curves.get("quantiles"))
 
 
-@along_column.register(ContinuousRows)
-@along_column.register(SeveralRows)
-def _(checked: NormalScores, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    return normal_profile(checked.z[:, y], bins)
-
-
-@differences.register(ContinuousRows)
-@differences.register(SeveralRows)
-def _(checked: NormalScores, part: Slice | None) -> Differences | None:
-    return residual_differences(checked, _residuals(checked), part)
+@profile_drawing.register(ContinuousRows)
+@profile_drawing.register(SeveralRows)
+def _(checked: NormalScores, panel: ColumnPanel) -> ProfileDrawing:
+    return normal_drawing(panel)
 
 
 @slice_facts.register
 def _(checked: SeveralRows, rows: IntArray) -> list[str]:
-    return [furthest_fact(checked, _residuals(checked), rows)]
+    return [furthest_fact(checked, rows)]
 
 
 @slice_facts.register(ContinuousRows)
 @slice_facts.register(SingleMarginalRows)
 def _(checked: OneColumn, rows: IntArray) -> list[str]:
-    return [*mean_fact(checked, rows), furthest_fact(checked, _residuals(checked), rows)]
+    return [*mean_fact(checked, rows), furthest_fact(checked, rows)]

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
+from condgof.check.curves import ColumnPanel
 from condgof.check.kinds import ScoreRows
-from condgof.report._bins import ColumnBins
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
 )
-
-
-@row_residuals.register
-def _(checked: ScoreRows) -> RowResiduals | None:
-    return None
 
 
 @first_pictures.register
@@ -39,23 +33,18 @@ def _(checked: ScoreRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: ScoreRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: ScoreRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
 @slice_quantiles.register
-def _(checked: ScoreRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: ScoreRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: ScoreRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    return None
-
-
-@differences.register
-def _(checked: ScoreRows, part: Slice | None) -> Differences | None:
-    return None
+@profile_drawing.register
+def _(checked: ScoreRows, panel: ColumnPanel) -> ProfileDrawing:
+    raise AssertionError("Stein scores have no estimates along columns.")
 
 
 @slice_facts.register

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgof._typing import IntArray
 from condgof.check import Check, Slice
-from condgof.check.curves import coverage_curve, share_profile
+from condgof.check.curves import (
+    ColumnPanel,
+    CoverageCurve,
+    coverage_curve,
+    part_rows,
+)
 from condgof.check.kinds import IntervalRows, QuantileRows, StatementRows
 from condgof.report import _chart as c
-from condgof.report._bins import ColumnBins, part_rows, sides
+from condgof.report._bins import sides
 from condgof.report._chart import Chart
 from condgof.report._dispatch import (
-    Differences,
     Picture,
     ProfileDrawing,
-    RowResiduals,
-    along_column,
     available_pictures,
-    differences,
     first_pictures,
-    row_residuals,
+    profile_drawing,
     slice_facts,
     slice_picture,
     slice_quantiles,
@@ -84,8 +86,11 @@ def _(checked: IntervalRows) -> StatementWords:
 
 def coverage(checked: StatementRows, part: Slice | None = None) -> Chart | None:
     """Draw how often each statement held against how often it should."""
+    return _coverage_chart(checked, coverage_curve(checked, part_rows(checked, part)))
+
+
+def _coverage_chart(checked: StatementRows, curve: CoverageCurve) -> Chart:
     words = statement_words(checked)
-    curve = coverage_curve(checked, part_rows(checked, part))
     kinds = sides(curve.low, curve.high, curve.levels, turned=True)
     names = [
         words.name.format(checked.statement_label(statement))
@@ -118,11 +123,6 @@ def coverage(checked: StatementRows, part: Slice | None = None) -> Chart | None:
     )
 
 
-@row_residuals.register
-def _(checked: StatementRows) -> RowResiduals | None:
-    return None
-
-
 @first_pictures.register
 def _(checked: StatementRows, check: Check) -> list[Chart | None]:
     return [coverage(checked)]
@@ -137,50 +137,24 @@ def _(checked: StatementRows) -> dict[str, Picture]:
 
 
 @slice_picture.register
-def _(checked: StatementRows, check: Check, part: Slice) -> Chart | None:
-    return coverage(checked, part)
+def _(checked: StatementRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    return _coverage_chart(checked, curves["coverage"])
 
 
 @slice_quantiles.register
-def _(checked: StatementRows, check: Check, part: Slice) -> Chart | None:
+def _(checked: StatementRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
     return None
 
 
-@along_column.register
-def _(checked: StatementRows, bins: ColumnBins, y: int) -> ProfileDrawing | None:
-    """Draw the first, the middle and the last statement."""
-    last = len(checked.statements) - 1
-    chosen = sorted({0, len(checked.statements) // 2, last})
-    statements = [checked.statements[k] for k in chosen]
+@profile_drawing.register
+def _(checked: StatementRows, panel: ColumnPanel) -> ProfileDrawing:
     words = statement_words(checked)
-    profile = share_profile(
-        happened=[statement.happened(checked.codes) for statement in statements],
-        probability=[np.full(checked.n, statement.level) for statement in statements],
-        bins=bins.rows,
-        as_difference=False,
-    )
     ways = f"dot high {words.high_way}; dot low {words.low_way}"
-    labels = [checked.statement_label(statement) for statement in statements]
     return share_drawing(
-        profile,
-        bins,
-        heads=tuple(words.head.format(label) for label in labels),
+        panel,
+        heads=tuple(words.head.format(label) for label in panel.profile.names),
         label=words.share,
         legend=f"dashed model of the model; dot even the data; {ways}",
-    )
-
-
-@differences.register
-def _(checked: StatementRows, part: Slice | None) -> Differences | None:
-    """Show the statement that a slice is about; else the one furthest out."""
-    label = "" if part is None else part.findings[0].label
-    named = [one for one in checked.statements if checked.statement_label(one) == label]
-    statement = max(named or checked.statements, key=lambda one: abs(one.level - 0.5))
-    words = statement_words(checked)
-    return Differences(
-        values=statement.level - statement.happened(checked.codes),
-        low_way=words.low_way,
-        high_way=words.high_way,
     )
 
 
