@@ -14,6 +14,7 @@ from condgof.check import (
     EFFECT_KINDS,
     RATIO,
     SHARE,
+    effect_ends,
     effect_headline,
     effect_name,
     effect_range,
@@ -265,3 +266,70 @@ def test_effects_as_json_are_as_documented():
 def test_an_unknown_kind_raises():
     with pytest.raises(KeyError):
         effect_name(replace(made.everywhere(), kind="no such kind"))
+
+
+# Effects that show only once those before them are corrected.
+
+
+def given_before(kind, *corrections, rows=(97, 97), trend=False):
+    """An effect by town whose corrections differ from what rows as they are show."""
+    shown = made.EXPECTED[kind]
+    cells = [
+        replace(made.cell(kind, shown, town, n=n, half_width=0.1), correction=correction)
+        for correction, town, n in zip(corrections, (ROME, OSLO), rows, strict=True)
+    ]
+    return replace(made.effect(kind, *cells, trend=trend), given_before=True)
+
+
+def test_a_later_spread_is_said_by_its_correction():
+    effect = given_before("spread", 0.47, 0.9)
+    assert effect_range(effect) == ("0.47×*", "0.90×*")
+    assert effect.words == (
+        "The spread is too wide, depending on town, once the effects before it are"
+        " corrected: residuals spread 0.47 times as much as predicted where town = Rome"
+        " (97 rows)."
+    )
+
+
+def test_a_later_bias_of_both_signs():
+    effect = given_before("bias", -0.4, 0.31)
+    assert effect_range(effect) == ("−0.40 SD*", "+0.31 SD*")
+    assert effect.words == (
+        "The mean is wrong by town, once the effects before it are corrected: a bias of"
+        " −0.40 SD is left where town = Rome (97 rows); a bias of +0.31 SD is left where"
+        " town = Oslo (97 rows)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [
+        ("zeros", ("odds 0.50×*", "odds 2.0×*")),
+        ("hazard", ("0.50×*", "2.0×*")),
+        ("tails", ("tails too light*", "tails too light*")),
+    ],
+)
+def test_corrections_of_other_kinds(kind, ends):
+    assert effect_range(given_before(kind, 0.5, 2.0)) == ends
+
+
+def test_a_later_trend_goes_from_and_to_its_corrections():
+    words = given_before("bias", -0.4, 0.31, trend=True).words
+    assert "the bias grows from −0.40 SD where" in words
+    assert "to +0.31 SD where" in words
+
+
+def test_a_correction_of_few_rows_is_no_end():
+    effect = given_before("bias", -0.4, 0.31, rows=(4, 97))
+    low, high = effect_ends(effect)
+    assert low is high is effect.cells[1]
+    assert effect.extremes == (effect.cells[1],)
+
+
+def test_every_number_of_a_sentence_about_corrections_is_a_correction():
+    for kind in EFFECT_KINDS:
+        effect = given_before(kind, 0.37, 2.3)
+        words = effect.words.replace("97 rows", "")
+        label = re.escape(str(effect.label))
+        numbers = set(re.findall(r"\d+\.\d+", re.sub(label, "", words) if label else words))
+        assert numbers <= {"0.37", "0.63", "2.3", "2.30"}, words

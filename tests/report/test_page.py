@@ -400,13 +400,7 @@ def advised(name):
             ],
         ),
         ("classes", ["a temperature of the logits that depends on confidence"]),
-        (
-            "counts",
-            [
-                "a negative binomial family",
-                "a negative binomial family whose dispersion depends on age",
-            ],
-        ),
+        ("counts", ["a negative binomial family"]),
         (
             "quantiles",
             [

@@ -17,6 +17,7 @@ from condgof.check._compared import Comparison, Pair, Ranking, Score
 from condgof.check._comparison import compare, rank
 from condgof.check._composite import OPTIONS_OF_COMPOSITE, composite
 from condgof.check._effect_words import (
+    CORRECTION_NOTE,
     EFFECT_KINDS,
     axis_name,
     cell_direction,
@@ -137,6 +138,7 @@ from condgof.check.kinds import BAND_LEVELS, CheckedRows
 __all__ = [
     "ADVICE",
     "BAND_LEVELS",
+    "CORRECTION_NOTE",
     "COUNT",
     "EFFECT_KINDS",
     "HOPELESS",

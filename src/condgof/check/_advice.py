@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from condgof.check._effect_words import worst_cell
+from condgof.check._effect_words import is_larger, worst_cell
 from condgof.check._numbers import (
     IN_DEGREES,
     IN_HOURS,
@@ -59,8 +59,7 @@ Choice: TypeAlias = Callable[["Effect", str, YFacts], str]
 
 def _is_larger(effect: Effect) -> bool:
     """Whether the number is larger than predicted in the worst cell."""
-    finding = worst_cell(effect).finding
-    return finding.estimate > finding.expected
+    return is_larger(effect, worst_cell(effect))
 
 
 def _is_of_categories(effect: Effect) -> bool:
@@ -310,7 +309,8 @@ def advice_for(effect: Effect, family: str, y: YFacts) -> Advice | None:
         return None
     amount = None
     if "{amount}" in ADVICE[change]:
-        amount = worst_cell(effect).finding.estimate
+        worst = worst_cell(effect)
+        amount = worst.correction if effect.given_before else worst.finding.estimate
     label = effect.label
     if effect.kind in ("coverage", "quantile"):
         label = percent_label(label)
@@ -320,6 +320,7 @@ def advice_for(effect: Effect, family: str, y: YFacts) -> Advice | None:
         gain=effect.gain,
         label=label,
         amount=amount,
+        given_before=effect.given_before,
     )
 
 
@@ -332,7 +333,8 @@ def advice_words(advice: Advice) -> str:
         decimals = numbers.decimals(advice.amount, expected)
         text = numbers.bare if numbers is RATIO else numbers.text
         amount = text(advice.amount, decimals)
-    return ADVICE[advice.change].format(
+    first = "after that, " if advice.given_before else ""
+    return first + ADVICE[advice.change].format(
         columns=" and ".join(advice.columns),
         product=" × ".join(advice.columns),
         label=advice.label,

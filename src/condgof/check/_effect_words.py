@@ -1,7 +1,8 @@
 """Effects in words: one table of kinds of effects, and the sentences made of it.
 
 Every number of a sentence is a number of a cell: `EffectCell.finding`, its estimate and
-what the model predicts. Nothing here computes, and nothing parses what was written.
+what the model predicts; or `EffectCell.correction`, where an effect shows only in what the
+effects before it leave. Nothing here computes, and nothing parses what was written.
 """
 
 from __future__ import annotations
@@ -36,9 +37,37 @@ Phrase: TypeAlias = Callable[["Finding", str], str]
 
 #: What the thirds of the cumulative hazard are called before "hazard".
 PERIODS = {"early third": "early", "middle third": "middle", "late third": "late"}
+#: Cells of fewer rows are not the ends of an effect that is said by its corrections.
+LEAST_ROWS_OF_END = 10
+#: What stands behind a correction in tables,
+CORRECTION_MARK = "*"
+#: and what it says.
+CORRECTION_NOTE = "* once the effects above it are corrected"
 #: A ratio of at most this is as far from 1 as the search can tell: its logarithm is taken
 #: of this number instead.
 LEAST_RATIO = 1e-6
+
+
+@dataclass(frozen=True)
+class CorrectionKind:
+    """How the correction of a cell is written."""
+
+    numbers: NumberFormat
+    neutral: float  #: That of a cell where nothing is wrong.
+    words: str  #: In a sentence: {} stands for the number.
+    table: str = "{}"  #: In a table.
+
+
+#: In predicted standard deviations.
+SHIFTED = CorrectionKind(IN_SD, 0.0, "a bias of {} is left")
+#: A factor of the spread.
+SCALED = CorrectionKind(RATIO, 1.0, "residuals spread {} times as much as predicted")
+#: A factor of the odds of an event.
+ODDS = CorrectionKind(RATIO, 1.0, "the odds are {} times those predicted", "odds {}")
+#: A factor of the rate of events.
+RATE = CorrectionKind(RATIO, 1.0, "events come {} times as often as expected")
+#: The coefficient of a change of shape, whose size says nothing to a reader.
+SHAPED = CorrectionKind(UNIT_FREE, 0.0, "")
 
 
 @dataclass(frozen=True)
@@ -60,6 +89,7 @@ class EffectKind:
     quantity: str  #: What grows or falls in a trend: "the median residual".
     axis: str  #: What an axis is called: "median residual (SD)".
     is_ratio: bool = False  #: Whether numbers are compared by their ratio.
+    correction: CorrectionKind = SHAPED
     #: Whether a number larger than predicted means that data spread less, or lie lower.
     more_is_less: bool = False
 
@@ -205,6 +235,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         phrase=_bias,
         quantity="the bias",
         axis="bias (predicted SD)",
+        correction=SHIFTED,
     ),
     "spread": EffectKind(
         name="spread",
@@ -218,6 +249,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the spread of the residuals",
         axis="spread of residuals / predicted",
         is_ratio=True,
+        correction=SCALED,
     ),
     "skew": EffectKind(
         name="skew",
@@ -256,6 +288,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the spread of the residuals",
         axis="spread of residuals / predicted",
         is_ratio=True,
+        correction=SCALED,
     ),
     "zeros": EffectKind(
         name="zeros",
@@ -268,6 +301,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         phrase=_zeros,
         quantity="the share of zeros",
         axis="share of zeros",
+        correction=ODDS,
     ),
     "class": EffectKind(
         name="class{}",
@@ -280,6 +314,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         phrase=_class,
         quantity="the share of{}",
         axis="share of{}",
+        correction=ODDS,
     ),
     "confidence": EffectKind(
         name="confidence",
@@ -293,6 +328,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the share of rows in which the most probable class is right",
         axis="share of correct classes",
         more_is_less=True,
+        correction=ODDS,
     ),
     "quantile": EffectKind(
         name="{} quantile",
@@ -306,6 +342,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the share of rows below the{} quantile",
         axis="rows below the{} quantile",
         more_is_less=True,
+        correction=ODDS,
     ),
     "coverage": EffectKind(
         name="{} coverage",
@@ -319,6 +356,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the coverage of the{} intervals",
         axis="rows inside the{} interval",
         more_is_less=True,
+        correction=ODDS,
     ),
     "hazard": EffectKind(
         name="{} hazard",
@@ -332,6 +370,7 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         quantity="the number of events over that expected",
         axis="observed / expected events",
         is_ratio=True,
+        correction=RATE,
     ),
     "correlation": EffectKind(
         name="correlation{}",
@@ -475,8 +514,12 @@ def _certain(effect: Effect, cell: EffectCell, side: int) -> tuple[float, float]
 
     That is the end of its interval that is nearer to the prediction: of a small cell it is
     small, or negative, however far its estimate is off. Where an end is not known, the
-    estimate decides.
+    estimate decides. Corrections are shrunk, the more the fewer rows a cell has, and have
+    no interval: of those, cells of few rows come last.
     """
+    if effect.given_before:
+        size = side * _correction_size(effect, cell)
+        return (size, size) if cell.n >= LEAST_ROWS_OF_END else (-math.inf, size)
     finding = cell.finding
     low, high = finding.interval
     end = low if side > 0 else high
@@ -484,6 +527,21 @@ def _certain(effect: Effect, cell: EffectCell, side: int) -> tuple[float, float]
     if math.isnan(end):
         return -math.inf, estimate
     return side * deviation(effect, end, finding.expected), estimate
+
+
+def _correction_size(effect: Effect, cell: EffectCell) -> float:
+    """Return how far the correction of a cell is from none, as `deviation` does."""
+    neutral = effect_kind(effect).correction.neutral
+    if neutral == 0.0:
+        return cell.correction
+    return math.log(max(cell.correction, LEAST_RATIO) / neutral)
+
+
+def is_larger(effect: Effect, cell: EffectCell) -> bool:
+    """Whether the number of a cell is larger than predicted, as the effect has it."""
+    if effect.given_before:
+        return _correction_size(effect, cell) > 0.0
+    return cell.finding.estimate > cell.finding.expected
 
 
 def extreme_cells(effect: Effect) -> tuple[EffectCell, EffectCell]:
@@ -503,14 +561,18 @@ def worst_cell(effect: Effect) -> EffectCell:
 def _direction(effect: Effect) -> int:
     """Return 1 or −1 where all numbers that differ certainly differ in one way, else 0.
 
-    Where none differs certainly, all numbers count.
+    Where none differs certainly, all numbers count; of corrections, those of at least half
+    the largest one.
     """
-    findings = [cell.finding for cell in effect.cells]
-    certain = [finding for finding in findings if finding.telling] or findings
-    signs = {
-        int(finding.estimate > finding.expected) - int(finding.estimate < finding.expected)
-        for finding in certain
-    }
+    if effect.given_before:
+        sizes = [_correction_size(effect, cell) for cell in effect.cells]
+        largest = max(map(abs, sizes))
+        differences = [size for size in sizes if abs(size) >= 0.5 * largest]
+    else:
+        findings = [cell.finding for cell in effect.cells]
+        certain = [finding for finding in findings if finding.telling] or findings
+        differences = [finding.estimate - finding.expected for finding in certain]
+    signs = {int(one > 0.0) - int(one < 0.0) for one in differences}
     return signs.pop() if len(signs) == 1 else 0
 
 
@@ -524,13 +586,12 @@ def effect_subject(effect: Effect) -> str:
 def cell_direction(effect: Effect, cell: EffectCell) -> str:
     """Say what the model is in a cell: "too high"."""
     kind = effect_kind(effect)
-    is_larger = cell.finding.estimate > cell.finding.expected
-    return kind.larger if is_larger else kind.smaller
+    return kind.larger if is_larger(effect, cell) else kind.smaller
 
 
 def _place(effect: Effect, cell: EffectCell) -> str:
     """Say how wrong a cell is, where it is, and how many rows it has."""
-    number = effect_kind(effect).phrase(cell.finding, effect.label)
+    number = _phrase(effect, cell)
     if not cell.conditions:
         return number
     if _is_everywhere(effect):
@@ -538,8 +599,29 @@ def _place(effect: Effect, cell: EffectCell) -> str:
     return f"{number} where {cell.words} ({rows_text(cell.n)})"
 
 
+def _phrase(effect: Effect, cell: EffectCell) -> str:
+    """Write the number of a cell in the middle of a sentence."""
+    if not effect.given_before:
+        return effect_kind(effect).phrase(cell.finding, effect.label)
+    correction = effect_kind(effect).correction
+    if not correction.words:
+        return cell_direction(effect, cell)
+    text = _correction_number(correction, cell)
+    if correction is not SHIFTED:
+        text = text.removesuffix(correction.numbers.unit)
+    return correction.words.format(text)
+
+
+def _correction_number(correction: CorrectionKind, cell: EffectCell) -> str:
+    """Write the correction of a cell with its unit."""
+    decimals = correction.numbers.decimals(cell.correction, correction.neutral)
+    return correction.numbers.text(cell.correction, decimals)
+
+
 def _is_everywhere(effect: Effect) -> bool:
     """Whether all cells certainly differ from the prediction, in the same way."""
+    if effect.given_before:  # corrections have no intervals
+        return False
     return bool(_direction(effect)) and all(cell.finding.telling for cell in effect.cells)
 
 
@@ -575,10 +657,21 @@ COMPARED = ("class", "confidence", "zeros", "atom", "correlation", "concentratio
 
 def cell_text(effect: Effect, cell: EffectCell) -> str:
     """Write the number of a cell; beside its prediction, where that varies."""
+    if effect.given_before:
+        return _correction_text(effect, cell)
     pair = _pair(effect, cell)
     if effect.kind in COMPARED:
         return f"{pair.estimate} vs {pair.expected}"
     return pair.estimate
+
+
+def _correction_text(effect: Effect, cell: EffectCell) -> str:
+    """Write the correction of a cell in a table, marked as one."""
+    correction = effect_kind(effect).correction
+    if not correction.words:
+        return f"{cell_direction(effect, cell)}{CORRECTION_MARK}"
+    number = correction.table.format(_correction_number(correction, cell))
+    return f"{number}{CORRECTION_MARK}"
 
 
 def effect_ends(effect: Effect) -> tuple[EffectCell, EffectCell]:
@@ -603,8 +696,12 @@ def effect_range(effect: Effect) -> EffectRange:
 def _trend_words(effect: Effect) -> str:
     """Write "the bias grows from −0.4 SD where … to +0.6 SD where …"."""
     first, last = effect.cells[0], effect.cells[-1]
-    before = deviation(effect, first.finding.estimate, first.finding.expected)
-    after = deviation(effect, last.finding.estimate, last.finding.expected)
+    if effect.given_before:
+        before = _correction_size(effect, first)
+        after = _correction_size(effect, last)
+    else:
+        before = deviation(effect, first.finding.estimate, first.finding.expected)
+        after = deviation(effect, last.finding.estimate, last.finding.expected)
     verb = "grows" if after > before else "falls"
     if effect.kind in COMPARED:  # the number may grow while it falls behind the prediction
         verb = "goes"
@@ -616,8 +713,11 @@ def _trend_words(effect: Effect) -> str:
 
 def _trend_end(effect: Effect, cell: EffectCell) -> str:
     """Write one end of a trend: its number, the prediction, where it is, its rows."""
-    pair = _pair(effect, cell)
     rows = rows_text(cell.n)
+    if effect.given_before:
+        number = _correction_text(effect, cell).removesuffix(CORRECTION_MARK)
+        return f"{number} where {cell.words} ({rows})"
+    pair = _pair(effect, cell)
     if effect.kind in COMPARED:
         rows = f"{pair.expected} predicted, {rows}"
     return f"{pair.estimate} where {cell.words} ({rows})"
@@ -632,13 +732,19 @@ def worst_words(effect: Effect) -> str:
 
 def effect_headline(effect: Effect) -> str:
     """Say what is wrong by which columns, and where most, without a full stop."""
-    return f"{effect_subject(effect)}{_by(effect)}: {worst_words(effect)}"
+    subject = f"{effect_subject(effect)}{_by(effect)}"
+    return f"{subject}{_condition(effect)}: {worst_words(effect)}"
+
+
+def _condition(effect: Effect) -> str:
+    """Say what has to be corrected for an effect to show, where something has to be."""
+    return ", once the effects before it are corrected" if effect.given_before else ""
 
 
 def effect_sentence(effect: Effect) -> str:
     """Write an effect as a sentence: what is wrong, where most, and where the other way."""
     if not effect.columns:
-        return f"Everywhere: {worst_words(effect)}."
+        return f"Everywhere{_condition(effect)}: {worst_words(effect)}."
     words = effect_headline(effect)
     opposite = _opposite_cell(effect)
     if opposite is not None:
@@ -653,8 +759,8 @@ def _opposite_cell(effect: Effect) -> EffectCell | None:
     worst = worst_cell(effect)
     low, high = extreme_cells(effect)
     other = high if worst is low else low
-    is_worst_low = worst.finding.estimate < worst.finding.expected
-    is_other_low = other.finding.estimate < other.finding.expected
-    if other.finding.telling and is_worst_low != is_other_low:
-        return other
-    return None
+    differs = is_larger(effect, worst) != is_larger(effect, other)
+    if effect.given_before:
+        sizes = [abs(_correction_size(effect, cell)) for cell in (other, worst)]
+        return other if differs and sizes[0] >= 0.5 * sizes[1] else None
+    return other if differs and other.finding.telling else None

@@ -43,6 +43,9 @@ AS_WRONG_ELSEWHERE = 0.8
 SAME_PLACE = 0.6
 #: Half the width of a 95% interval, in standard errors.
 WIDTH_95 = 1.959963984540054
+#: Between how many times the correction of a later effect the numbers of rows as they are
+#: must be for these to be shown, not the correction.
+SHOWN_BY_ROWS = (0.5, 2.0)
 #: What a gain is measured in.
 NATS = "nats a row"
 
@@ -66,6 +69,12 @@ class Merged(NamedTuple):
     gain: float  #: In nats over all rows.
     first: Stage
 
+    def rows_by_cell(self) -> list[IntArray]:
+        """Return the positions of the rows of each cell."""
+        order = np.argsort(self.partition.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.partition.codes, minlength=self.partition.count))
+        return np.split(order, ends[:-1])
+
 
 def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
     """Describe the effects of an analysis.
@@ -85,12 +94,17 @@ def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
     wide = replace(reader, reach=max(reach, reader.reach))
     facts = _facts_of_y(reader.checked)
     shown = []
-    effects = []
+    effects: list[Effect] = []
+    corrected: dict[ErrorKind, FloatArray] = {}  # θ of each row, by kind, so far
     for one in merged:
         gain = one.gain * scale
         effect = _effect(one, analysis, wide, gain=gain, share=one.gain / total)
+        theta = corrected.get(one.kind, 0.0) + one.theta[one.partition.codes]
+        corrected[one.kind] = np.asarray(theta)
         # A law without a mean has no number that shows a bias.
         if effect.cells:
+            hidden = bool(effects) and not _shown_by_rows(one, corrected[one.kind], wide)
+            effect = replace(effect, given_before=hidden)
             shown.append(one)
             effects.append(replace(effect, advice=advice_for(effect, family, facts)))
     slices = tuple(_slices(shown, effects, analysis, wide))
@@ -118,19 +132,23 @@ def merge_stages(analysis: Analysis) -> list[Merged]:
     """
     state = analysis.state
     together: dict[tuple[int, tuple[int, ...]], list[Stage]] = {}
+    thetas: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
+    tilt = state.tilt
     for stage in analysis.stages:
-        axes = state.cells.partitions[stage.candidate.partition].axes
-        together.setdefault((stage.candidate.kind, axes), []).append(stage)
+        partition = state.cells.partitions[stage.candidate.partition]
+        by_row = np.asarray(stage.fit.theta[partition.codes])
+        said = tilt.said(stage.candidate.kind, by_row)
+        key = said.kind, partition.axes
+        together.setdefault(key, []).append(stage)
+        thetas[key] = thetas.get(key, 0.0) + said.theta
+        tilt = tilt.corrected(stage.candidate.kind, by_row[:, None])
     merged = []
-    for (kind, _), stages in together.items():
+    for (kind, axes), stages in together.items():
         partitions = [state.cells.partitions[one.candidate.partition] for one in stages]
         # The same column may be cut into few and into many cells: the many show both.
         finest = max(partitions, key=lambda one: one.count)
         rows = np.maximum(np.bincount(finest.codes, minlength=finest.count), 1)
-        theta = np.zeros(finest.count)
-        for partition, one in zip(partitions, stages, strict=True):
-            by_row = one.fit.theta[partition.codes]
-            theta += np.bincount(finest.codes, by_row, finest.count) / rows
+        theta = np.bincount(finest.codes, thetas[kind, axes], finest.count) / rows
         merged.append(
             Merged(
                 kind=state.tilt.kinds[kind],
@@ -178,11 +196,33 @@ def _effect(
     )
 
 
+def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:
+    """Whether the rows of the cells as they are show about what the correction is.
+
+    `theta` (n,) is the correction of each row by all effects of this kind so far: rows show
+    all of it. The numbers of the cells are regressed on it.
+    """
+    form = one.kind.form
+    products = 0.0
+    squares = 0.0
+    for rows in one.rows_by_cell():
+        found = matching(reader, rows, one.kind) if len(rows) else None
+        if found is None:
+            continue
+        corrected = float(theta[rows].mean())
+        number = form.deviation(found.robust.estimate, found.robust.expected)
+        products += len(rows) * corrected * number
+        squares += len(rows) * corrected**2
+    slope = products / max(squares, 1e-12)
+    if not form.is_unit_of_theta:
+        return slope > 0.0
+    low, high = SHOWN_BY_ROWS
+    return low <= slope <= high
+
+
 def _cells(one: Merged, axes: Sequence[Axis], reader: Reader) -> Iterator[EffectCell]:
     """Yield the cells of an effect that have a name and rows, in their order."""
-    order = np.argsort(one.partition.codes, kind="stable")
-    ends = np.cumsum(np.bincount(one.partition.codes, minlength=one.partition.count))
-    for cell, rows in enumerate(np.split(order, ends[:-1])):
+    for cell, rows in enumerate(one.rows_by_cell()):
         if not len(rows):
             continue
         box = box_of(one.partition, cell)
@@ -278,7 +318,7 @@ def _slices(
     """Yield the places where each effect is largest, those of the first effect first."""
     named: list[tuple[IntArray, float]] = []
     for one, effect in zip(merged, effects, strict=True):
-        if not one.partition.axes:
+        if not one.partition.axes or effect.given_before:
             continue
         for box in _extreme_boxes(one):
             if len(named) == MOST_SLICES:

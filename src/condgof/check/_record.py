@@ -325,6 +325,8 @@ class Advice(Record):
     label: str = ""  #: The class, the statement, the value or the family it is about.
     #: A factor, a number of SDs, or an angle in its unit, where the change is one.
     amount: float | None = None
+    #: Whether it helps only once the effects before it are corrected.
+    given_before: bool = False
 
     @property
     def words(self) -> str:
@@ -400,14 +402,21 @@ class Effect(Shown, Record):
     #: The same on all rows of a stream, of which `cells` are of some; None where all rows
     #: were in memory.
     all_rows: EffectOfAllRows | None = None
+    #: Whether rows as they are do not show it, only what the effects before it leave:
+    #: tables and sentences then have `EffectCell.correction`, not `EffectCell.estimate`.
+    given_before: bool = False
 
     @property
     def extremes(self) -> tuple[EffectCell, ...]:
-        """The cells with the smallest and the largest number, in this order."""
-        if len(self.cells) < 2:
-            return self.cells
-        ordered = sorted(self.cells, key=lambda cell: cell.estimate)
-        return ordered[0], ordered[-1]
+        """The cells that it goes from and to; one where they are the same.
+
+        Of a trend these are the first and the last, else those that are lowest and highest
+        for certain: a cell of few rows is not one of them for its noise.
+        """
+        from condgof.check._effect_words import effect_ends
+
+        first, last = effect_ends(self)
+        return (first,) if first is last else (first, last)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from condgof.check._advice import gain_words
-from condgof.check._effect_words import effect_headline, effect_range
+from condgof.check._effect_words import CORRECTION_NOTE, effect_headline, effect_range
 from condgof.check._findings import distance
 from condgof.check._numbers import NumberFormat, rows_text
 from condgof.check._quantities import QUANTITIES
@@ -423,6 +423,8 @@ def _effect_lines(check: Check, options: TextOptions) -> list[Line]:
         )
     columns = (Column("share", ">"), Column("from"), Column("to"), Column("p", ">"))
     lines = table_lines("WHAT IS WRONG", columns, rows, options.width)
+    if any(effect.given_before for effect in check.effects):
+        lines += paragraph(CORRECTION_NOTE, options.width, before="  ", role=Role.DIM)
     if options.verbose:
         for number, effect in enumerate(check.effects, 1):
             lines += paragraph(effect.words, options.width, before=f"  {number}  ")
@@ -530,13 +532,18 @@ class AdviceText(NamedTuple):
 
 
 def advice_texts(check: Check) -> list[AdviceText]:
-    """Return the changes that effects ask for, each once, what gains most first."""
+    """Return the changes that effects ask for, each once, what gains most first.
+
+    Those that help only after others come after these.
+    """
     gains: dict[str, float] = {}
+    is_later: dict[str, bool] = {}
     for effect in check.effects:
         if effect.advice is not None:
             words = effect.advice.words
             gains[words] = gains.get(words, 0.0) + effect.advice.gain
-    ordered = sorted(gains, key=lambda words: -gains[words])
+            is_later[words] = effect.advice.given_before
+    ordered = sorted(gains, key=lambda words: (is_later[words], -gains[words]))
     return [AdviceText(words, gain_words(gains[words])) for words in ordered[:MOST_CHANGES]]
 
 

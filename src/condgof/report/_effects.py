@@ -104,7 +104,13 @@ def _value_axis(effect: Effect) -> str:
 
 
 def _title(effect: Effect) -> str:
-    """Return what the picture shows: the headline of the effect."""
+    """Return what the picture shows: the headline of the effect.
+
+    Pictures show rows as they are, which do not show effects that only what others leave
+    shows: of these the name is the title.
+    """
+    if effect.given_before:
+        return f"{effect.name}: rows as they are, before any correction"
     return effect_headline(effect)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgof.check import (
+    CORRECTION_NOTE,
     Check,
     Comparison,
     Ranking,
@@ -162,6 +163,8 @@ def effects(check: Check) -> str:
         "Kinds of error and the columns that they depend on. Share: of what all corrections"
         " together gain in log score on rows held out."
     )
+    if any(effect.given_before for effect in check.effects):
+        caption += f" {CORRECTION_NOTE}."
     header = ["effect", "share", "from", "to", "gain", "p"]
     charts = [effect_chart(effect) for effect in check.effects[:DRAWN_EFFECTS]]
     # The message has the sentence of the first effect.

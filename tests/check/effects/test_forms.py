@@ -256,3 +256,18 @@ def test_what_is_shown_is_a_factor_or_the_parameter_itself():
     assert Tilting().shown(0.2) == 0.2
     for form in (Scale(), Odds(), Rate()):
         assert form.shown(np.log(2.0)) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("form", "estimate", "expected", "theta"),
+    [
+        (Location(), 0.3, 0.0, 0.3),
+        (Scale(), 1.5, 1.0, np.log(1.5)),
+        (Rate(), 1.5, 0.5, np.log(3.0)),
+        (Odds(), 0.5, 0.2, np.log(4.0)),
+        (Odds(), 1.0, 0.2, 10.0),
+        (Tilting(), 0.08, 0.05, 0.03),
+    ],
+)
+def test_numbers_of_rows_deviate_as_theta_does(form, estimate, expected, theta):
+    assert form.deviation(estimate, expected) == pytest.approx(theta)

@@ -53,6 +53,9 @@ class Form(ABC):
 
     #: Steps of Newton's method that reach the best θ: one, where ℓ is a parabola.
     newton_steps: ClassVar[int] = 3
+    #: Whether `deviation` has the size of θ, not its sign alone: corrections of events, and
+    #: of shapes, change other events and shapes, too.
+    is_unit_of_theta: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray) -> AnyArray:
@@ -84,11 +87,17 @@ class Form(ABC):
         """Return θ in the unit that a reader has of it: a factor, where θ is its log."""
         return float(np.exp(theta))
 
+    def deviation(self, estimate: float, expected: float) -> float:
+        """Return how far a number of some rows is from the prediction, as θ would be."""
+        ratio = max(estimate, LEAST_PROBABILITY) / max(expected, LEAST_PROBABILITY)
+        return float(np.log(ratio))
+
 
 class Location(Form):
     """Normal scores z with mean θ: ψ = z, ℓ = θS − ½Nθ²."""
 
     newton_steps = 1
+    is_unit_of_theta = True
 
     def fit(self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray) -> AnyArray:
         return np.asarray(sums / np.maximum(exposure.rows + shrinkage, TINY))
@@ -105,12 +114,17 @@ class Location(Form):
     def shown(self, theta: float) -> float:
         return float(theta)
 
+    def deviation(self, estimate: float, expected: float) -> float:
+        return estimate - expected
+
 
 class Scale(Form):
     """Normal scores z with standard deviation e^θ: ψ = z² − 1.
 
     ℓ = −Nθ − ½(e^(−2θ) − 1)·Σz², and Σz² = S + N.
     """
+
+    is_unit_of_theta = True
 
     def _squares(self, sums: AnyArray, exposure: Exposure) -> AnyArray:
         """Return Σz²."""
@@ -168,6 +182,9 @@ class Tilting(Form):
     def shown(self, theta: float) -> float:
         return float(theta)
 
+    def deviation(self, estimate: float, expected: float) -> float:
+        return estimate - expected
+
     def bounded(self, theta: AnyArray) -> AnyArray:
         return np.clip(theta, -self.largest, self.largest)
 
@@ -215,6 +232,12 @@ class Odds(Form):
 
     def bounded(self, theta: AnyArray) -> AnyArray:
         return np.clip(theta, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+
+    def deviation(self, estimate: float, expected: float) -> float:
+        bounds = LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY
+        share, predicted = np.clip([estimate, expected], *bounds)
+        ratio = share / (1.0 - share) * (1.0 - predicted) / predicted
+        return float(self.bounded(np.log(ratio)))
 
 
 def _shifted(probability: AnyArray, theta: AnyArray) -> AnyArray:

@@ -45,7 +45,7 @@ class Preference:
 CONSTANT = Preference(kept=1.0, price=0.0)
 TREND = Preference(kept=0.98, price=1.0)
 STEPS = Preference(kept=0.95, price=1.0)
-PAIR = Preference(kept=0.85, price=4.0)
+PAIR = Preference(kept=0.95, price=2.0)
 #: What counts of the gain along a prediction: a column of the user's is preferred to a
 #: prediction that it explains as well.
 KEPT_OF_PREDICTION = 0.95
@@ -79,6 +79,20 @@ class Worths(NamedTuple):
         largest = self.steps.max(axis=(0, 2))
         if len(self.trends):
             largest = np.maximum(largest, self.trends.max(axis=(0, 2)))
+        return np.asarray(largest, dtype=np.float64)
+
+    @property
+    def constants(self) -> AnyArray:
+        """What the same error everywhere is worth by itself, at least 0, (m, K)."""
+        return np.asarray(np.maximum(self.steps[0], 0.0))
+
+    @property
+    def largest_beyond_constant(self) -> FloatArray:
+        """The most that depending on columns is worth more than the constant, (m,)."""
+        largest = (self.steps[1:] - self.constants).max(axis=(0, 2), initial=-np.inf)
+        if len(self.trends):
+            beyond = self.trends - self.constants
+            largest = np.maximum(largest, beyond.max(axis=(0, 2)))
         return np.asarray(largest, dtype=np.float64)
 
 
@@ -291,6 +305,17 @@ class Space:
             t = int(np.searchsorted(self.ordered, candidate.partition))
             return float(worths.trends[t, 0, candidate.kind])
         return float(worths.steps[candidate.partition, 0, candidate.kind])
+
+    def beyond_constant(self, worths: Worths, candidate: Candidate) -> float:
+        """Return what a candidate is worth more than the same error everywhere alike."""
+        if not self.partition(candidate).axes:
+            return 0.0
+        constant = float(worths.constants[0, candidate.kind])
+        return self.worth_of(worths, candidate) - constant
+
+    def best_constant(self, worths: Worths) -> Candidate:
+        """Return the error everywhere alike that is worth most in the first sample."""
+        return Candidate(int(np.argmax(worths.steps[0, 0])), 0, trend=False)
 
     def fit(self, candidate: Candidate, sums: AnyArray, noise: FloatArray) -> Fit:
         """Return the shrunk parameters that gain most on rows left out."""

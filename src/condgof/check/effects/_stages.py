@@ -3,7 +3,8 @@
 The candidate that gains most is taken off, and the search goes on with what is left. Each
 stage has a p-value: y is drawn from the law corrected by the effects before, these are
 fitted again to the draw, and the largest worth of the draw is compared with that of the
-data.
+data. After the first stage, an effect that depends on columns is compared with residuals
+that were shuffled over the rows instead: these have the shape that is left, whatever it is.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check.effects._partitions import Cells
-from condgof.check.effects._search import REMOVAL_SHRINKAGE, Candidate, Fit, Space
+from condgof.check.effects._search import REMOVAL_SHRINKAGE, Candidate, Fit, Space, Worths
 from condgof.check.effects._tilts import SignalTilt, Tilt
 from condgof.sample import Seed, Use
 
@@ -32,8 +34,13 @@ PAIR_PRICE = 3.0
 #: The stream of random numbers (`Seed.stream`) that draws y for effects. Numbers 20 to 27
 #: have other uses in a check.
 EFFECTS_STREAM = 28
+#: That which shuffles residuals. Numbers 29 to 31 have other uses.
+SHUFFLES_STREAM = 32
 #: Draws of a chunk.
 CHUNK = 40
+#: Draws that decide whether columns are named at the first stage, times the level: with
+#: 40 at the level 0.05, at most one of them may be larger.
+DECIDING_DRAWS = 2.0
 # What p-values of effects come from, in words.
 RESAMPLED = "y resampled from the model"
 SIGNS_OF_ROWS = "random signs of rows"
@@ -63,6 +70,13 @@ class Units:
         return Units.from_labels(self.codes[rows])
 
 
+class PValue(NamedTuple):
+    """A p-value, and the number of draws that it comes from."""
+
+    value: float
+    draws: int
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """One effect: the candidate, its parameters, and what it gains."""
@@ -71,8 +85,16 @@ class Stage:
     fit: Fit
     gain: float  #: On rows left out, in nats over all rows.
     worth: float  #: The same less what the candidate costs.
+    #: What it is worth more than the same error everywhere alike; 0 of a constant.
+    beyond_constant: float = 0.0
     pvalue: float = math.nan
     draws: int = 0  #: Of the p-value.
+    #: The p-value of its dependence on columns; NaN of a constant, and where residuals
+    #: cannot be shuffled.
+    pvalue_of_columns: float = math.nan
+
+    def with_pvalue(self, pvalue: PValue) -> Stage:
+        return replace(self, pvalue=pvalue.value, draws=pvalue.draws)
 
 
 class Sums(NamedTuple):
@@ -195,7 +217,7 @@ class KnownNull:
     ) -> Stage:
         exceeded = int(np.count_nonzero(self.draws >= stage.worth))
         made = len(self.draws)
-        return replace(stage, pvalue=(1 + exceeded) / (1 + made), draws=made)
+        return stage.with_pvalue(PValue((1 + exceeded) / (1 + made), made))
 
 
 def find_stages(
@@ -210,24 +232,37 @@ def find_stages(
     for _ in range(most):
         space = state.space()
         sums = state.sums()
-        candidate = choose(state, space, sums)
-        worth = space.worth_of(space.worths(*sums), candidate)
-        if worth <= 0.0:
+        worths = space.worths(*sums)
+        stage = _stage(choose(state, space, sums), space, sums, worths)
+        if stage.worth <= 0.0:
             break
-        stage = Stage(
-            candidate=candidate,
-            fit=space.fit(candidate, *sums),
-            gain=space.gain(candidate, *sums),
-            worth=worth,
-        )
         if null is not None:
             before = [one.candidate for one in stages]
-            stage = null.tested(stage, state, space, before, alpha)
+            test = partial(
+                null.tested, state=state, space=space, before=before, alpha=alpha
+            )
+            stage = test(stage)
+            if stage.pvalue > alpha or stage.pvalue_of_columns > alpha:
+                # A place is not named for what may be the same everywhere.
+                constant = test(_stage(space.best_constant(worths), space, sums, worths))
+                if constant.pvalue <= alpha:
+                    stage = constant
             if stage.pvalue > alpha:
                 return FoundStages(stages, left=stage)
         stages.append(stage)
-        state = state.without(candidate, space)
+        state = state.without(stage.candidate, space)
     return FoundStages(stages, left=None)
+
+
+def _stage(candidate: Candidate, space: Space, sums: Sums, worths: Worths) -> Stage:
+    """Return a stage without its p-value."""
+    return Stage(
+        candidate=candidate,
+        fit=space.fit(candidate, *sums),
+        gain=space.gain(candidate, *sums),
+        worth=space.worth_of(worths, candidate),
+        beyond_constant=space.beyond_constant(worths, candidate),
+    )
 
 
 def choose(state: State, space: Space, sums: Sums) -> Candidate:
@@ -256,7 +291,9 @@ def _rather_single(state: State, space: Space, pair: Candidate, sums: Sums) -> C
                 singles.append(Candidate(pair.kind, p, trend=True))
     if not singles:
         return pair
-    first = max(singles, key=lambda one: space.gain(one, *sums))
+    # A column of the user's is preferred to a prediction here, too.
+    worths = space.worths(*sums)
+    first = max(singles, key=lambda one: space.worth_of(worths, one))
     after = state.without(first, space)
     space_after = after.space()
     sums_after = after.sums()
@@ -277,6 +314,13 @@ class SampleDraws(Protocol):
     def draw(self, tilt: Tilt, start: int, m: int) -> Tilt:
         """Return draws `start` to `start` + m beside the law of `tilt`."""
 
+    def shuffle(self, tilt: Tilt, start: int, m: int) -> Tilt | None:
+        """Return m samples with the residuals of `tilt` in another order of the rows.
+
+        None where they must keep their order, as rows depend on each other, or where the
+        residual of one row means nothing at another.
+        """
+
 
 @dataclass(frozen=True)
 class ModelDraws:
@@ -289,6 +333,11 @@ class ModelDraws:
         drawn = tilt.draw(self.seed.stream(Use.CHECK, EFFECTS_STREAM, start), m)
         assert drawn is not None
         return drawn
+
+    def shuffle(self, tilt: Tilt, start: int, m: int) -> Tilt | None:
+        rng = self.seed.stream(Use.CHECK, SHUFFLES_STREAM, start)
+        rows = np.broadcast_to(np.arange(tilt.n)[:, None], (tilt.n, m))
+        return tilt.shuffled(rng.permuted(rows, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,6 +353,9 @@ class SignDraws:
         signs = 2.0 * rng.integers(0, 2, (int(self.units.max()) + 1, m)) - 1.0
         return tilt.signed(signs[self.units])
 
+    def shuffle(self, tilt: Tilt, start: int, m: int) -> Tilt | None:
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class ReplicateDraws:
@@ -318,6 +370,9 @@ class ReplicateDraws:
         numbers = [number % self.count for number in range(start, start + m)]
         psi = np.stack([self.signals(number) for number in numbers], axis=1)
         return replace(tilt, psi=psi, log_ratio=np.zeros(psi.shape[:2], dtype=np.float32))
+
+    def shuffle(self, tilt: Tilt, start: int, m: int) -> Tilt | None:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,26 +396,106 @@ class NullOfStages:
         before: Sequence[Candidate],
         alpha: float,
     ) -> Stage:
-        """Return a stage with its p-value."""
-        cells = state.cells.take(self.rows)
-        some = state.tilt.take(self.rows)
-        # Sums over some rows vary as those over all do, if they are scaled.
-        scale = math.sqrt(self.n / len(self.rows))
+        """Return a stage with its p-value.
+
+        The first effect is compared with y drawn from the law, and so is one that is the
+        same everywhere: the null is that nothing is left. A later effect of columns is
+        compared with shuffled residuals: the null is that what is left, of whatever shape,
+        does not depend on x.
+        """
+        some = Part(state.cells.take(self.rows), state.tilt.take(self.rows), space)
+        from_model = partial(self._model_draws, some, before)
+        if not space.partition(stage.candidate).axes:
+            return stage.with_pvalue(self._pvalue(stage.worth, from_model, alpha))
+        shuffled = partial(self._shuffles, some, before)
+        # At the first stage shuffles only decide whether columns are named.
+        most = self.count if before else math.ceil(DECIDING_DRAWS / alpha)
+        of_columns = self._pvalue(stage.beyond_constant, shuffled, alpha, most)
+        stage = replace(stage, pvalue_of_columns=of_columns.value)
+        if before and of_columns.draws:
+            return stage.with_pvalue(of_columns)
+        return stage.with_pvalue(self._pvalue(stage.worth, from_model, alpha))
+
+    def _pvalue(
+        self,
+        observed: float,
+        draw: Callable[[int, int], FloatArray | None],
+        alpha: float,
+        most: int | None = None,
+    ) -> PValue:
+        """Compare a statistic with draws of it, `most` of them or all.
+
+        `draw` returns draws `start` to `start` + m, (m,), or None where there are none.
+        """
         exceeded = 0
         made = 0
-        while made < self.count:
-            m = min(CHUNK, self.count - made)
-            drawn = self.draws.draw(some, made, m)
-            for candidate in before:
-                drawn = take_off(cells, drawn, candidate, space.for_samples(cells, drawn))
-            values = drawn.values
-            sums = cells.sums(values) * scale
-            own_space = space.for_samples(cells, drawn)
-            largest = own_space.worths(sums, drawn.noise(values)).largest
+        count = min(self.count, most or self.count)
+        while made < count:
+            m = min(CHUNK, count - made)
+            drawn = draw(made, m)
+            if drawn is None:
+                return PValue(math.nan, 0)
             # What is not a number is no evidence: it counts as exceeding.
-            exceeded += int(np.count_nonzero(~(largest < stage.worth)))
+            exceeded += int(np.count_nonzero(~(drawn < observed)))
             made += m
             # With this many draws above it, no further ones make it significant.
-            if exceeded > alpha * (1 + self.count):
+            if exceeded > alpha * (1 + count):
                 break
-        return replace(stage, pvalue=(1 + exceeded) / (1 + made), draws=made)
+        return PValue((1 + exceeded) / (1 + made), made)
+
+    def _model_draws(
+        self, some: Part, before: Sequence[Candidate], start: int, m: int
+    ) -> FloatArray:
+        """Return the largest worths of m samples of the law, (m,)."""
+        drawn = some.take_off(self.draws.draw(some.tilt, start, m), before)
+        values = drawn.values
+        sums = some.cells.sums(values) * self._scale
+        return some.worths(drawn, values, sums).largest
+
+    def _shuffles(
+        self, some: Part, before: Sequence[Candidate], start: int, m: int
+    ) -> FloatArray | None:
+        """Return the largest worths beyond the constant of m shuffled samples, (m,)."""
+        drawn = self.draws.shuffle(some.tilt, start, m)
+        if drawn is None:
+            return None
+        # What is the same everywhere is in the residuals as it is in those of the data: it
+        # is not fitted a second time.
+        by_columns = [one for one in before if some.space.partition(one).axes]
+        drawn = some.take_off(drawn, by_columns)
+        values = drawn.values
+        # Deviations from the mean of all rows are noise, and vary as those over all rows do
+        # if they are scaled. The mean is no noise: it is that of the data.
+        mean = values.mean(axis=0, dtype=np.float64)
+        sums = some.cells.sums(values - mean.astype(values.dtype)) * self._scale
+        sums += some.space.cells.rows[:, None, None] * mean
+        return some.worths(drawn, values, sums).largest_beyond_constant
+
+    @property
+    def _scale(self) -> float:
+        """What sums over some rows are multiplied by, to vary as those over all rows."""
+        return math.sqrt(self.n / len(self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows that are drawn, beside all candidates of all rows."""
+
+    cells: Cells
+    tilt: Tilt
+    space: Space  #: Of all rows.
+
+    def take_off(self, drawn: Tilt, candidates: Sequence[Candidate]) -> Tilt:
+        """Take effects off m samples, fitted to each of them."""
+        for candidate in candidates:
+            space = self.space.for_samples(self.cells, drawn)
+            drawn = take_off(self.cells, drawn, candidate, space)
+        return drawn
+
+    def worths(self, drawn: Tilt, values: AnyArray, sums: AnyArray) -> Worths:
+        """Return what all candidates are worth in m samples.
+
+        `values` (r, m, K) are their test functions, `sums` (cells, m, K) those of all rows.
+        """
+        space = self.space.for_samples(self.cells, drawn)
+        return space.worths(sums, drawn.noise(values))

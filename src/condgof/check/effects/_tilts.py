@@ -7,6 +7,7 @@ with a law that may have been corrected already. Each kind of error k has a test
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,18 @@ LEAST_PIT = 1e-16
 FAR_SCORE = 7.0
 #: The smallest probability of a count whose log score is computed from the CDF.
 LEAST_STEP = 1e-10
+
+
+#: A correction of the odds of 0 is said to be a bias where moving the mean to the same
+#: probability of 0 gains this share of it: of rare counts the two are the same event.
+GAINS_ALIKE = 0.9
+
+
+class Said(NamedTuple):
+    """A correction as it is reported: the position of its kind, and θ of each row, (n,)."""
+
+    kind: int
+    theta: FloatArray
 
 
 #: The kinds of findings that show a kind of error, where they are called otherwise.
@@ -100,6 +113,18 @@ class Tilt(ABC):
             rows=np.arange(self.n),
         )
 
+    def said(self, kind: int, theta: FloatArray) -> Said:
+        """Return the kind of error that a correction by θ (n,) of one kind is named by."""
+        return Said(kind, theta)
+
+    def shuffled(self, order: IntArray) -> Tilt | None:
+        """Return m samples in which row i has the residual of row order[i, j], (n, m).
+
+        None where the residual of one row means nothing at another: events have other
+        probabilities there.
+        """
+        return None
+
     @abstractmethod
     def take(self, rows: IntArray) -> Self:
         """Return some rows."""
@@ -138,7 +163,7 @@ def _shape_functions(u: AnyArray) -> AnyArray:
     """Return the Legendre polynomials of degree 3 and 4 of PITs (…), (…, 2)."""
     v = 2.0 * u - 1.0
     v2 = v * v
-    third = np.sqrt(7.0) * 0.5 * (5.0 * v2 - 3.0) * v
+    third = math.sqrt(7.0) * 0.5 * (5.0 * v2 - 3.0) * v
     fourth = 3.0 * 0.125 * ((35.0 * v2 - 30.0) * v2 + 3.0)
     return np.stack([third, fourth], axis=-1)
 
@@ -147,7 +172,7 @@ def shape_integral(u: AnyArray, degree: int) -> AnyArray:
     """Return ∫₀ᵘ of the normalised Legendre polynomial of a degree, 3 or 4, at u (…)."""
     v = 2.0 * u - 1.0
     if degree == 3:
-        return np.asarray(np.sqrt(7.0) / 16.0 * ((5.0 * v**2 - 6.0) * v**2 + 1.0))
+        return np.asarray(math.sqrt(7.0) / 16.0 * ((5.0 * v**2 - 6.0) * v**2 + 1.0))
     return np.asarray(3.0 / 16.0 * v * ((7.0 * v**2 - 10.0) * v**2 + 3.0))
 
 
@@ -220,6 +245,10 @@ class NormalTilt(Tilt):
         z = rng.standard_normal((self.n, m), dtype=np.float32)
         return replace(self, z=z, log_ratio=np.zeros((self.n, m), dtype=np.float32))
 
+    def shuffled(self, order: IntArray) -> Self:
+        z = self.z[:, 0].astype(np.float32)[order]
+        return replace(self, z=z, log_ratio=np.zeros(z.shape, dtype=np.float32))
+
     def take(self, rows: IntArray) -> Self:
         return replace(self, z=self.z[rows], log_ratio=self.log_ratio[rows])
 
@@ -238,14 +267,18 @@ def _with_noise_of_spread(noise: FloatArray, values: AnyArray) -> FloatArray:
 
 def clipped(z: AnyArray) -> AnyArray:
     """Return normal scores (n, m), those far out moved to the limit of their sample."""
-    if z.shape[1] > 1:
-        # Of draws from N(0, 1) the middle half is never `WIDE`, but in tiny samples.
-        limit: AnyArray | float = CLIP
-    else:
-        low, high = np.quantile(z[:, 0], (0.25, 0.75))
-        scale = (high - low) / MIDDLE_HALF
-        limit = CLIP * scale if scale > WIDE else CLIP
+    limit: AnyArray | float = CLIP
+    # All samples come from one law: where the first is not wide, none is.
+    if _middle_half(z[:, :1])[0] > WIDE:
+        scale = _middle_half(z)
+        limit = (CLIP * np.where(scale > WIDE, scale, 1.0)).astype(z.dtype)
     return np.clip(z, -limit, limit)
+
+
+def _middle_half(z: AnyArray) -> AnyArray:
+    """Return how wide the middle half of scores (n, m) is beside N(0, 1), (m,)."""
+    low, high = np.quantile(z, (0.25, 0.75), axis=0)
+    return np.asarray((high - low) / MIDDLE_HALF)
 
 
 # Counts.
@@ -335,6 +368,18 @@ class CountTilt(Tilt):
         z = (self.z - move) * scale
         return self._with(z=z, p_zero=moved(self.p_zero), moved=moved, gain=gain)
 
+    def said(self, kind: int, theta: FloatArray) -> Said:
+        if kind != 2:
+            return Said(kind, theta)
+        of_zeros = self.corrected(2, theta[:, None])
+        p = np.clip(self.p_zero[:, 0], LEAST_PIT, 1.0 - LEAST_PIT)
+        p_new = np.clip(of_zeros.p_zero[:, 0], LEAST_PIT, 1.0 - LEAST_PIT)
+        move = np.asarray(ndtri(p) - ndtri(p_new))
+        gain_of_zeros = (of_zeros.log_ratio - self.log_ratio).sum()
+        gain_of_mean = (self.corrected(0, move[:, None]).log_ratio - self.log_ratio).sum()
+        alike = gain_of_mean >= GAINS_ALIKE * gain_of_zeros > 0.0
+        return Said(0, move) if alike else Said(kind, theta)
+
     def _with_odds_of_zero(self, theta: FloatArray) -> Self:
         p = np.clip(self.p_zero, LEAST_PIT, 1.0 - LEAST_PIT)
         factor = 1.0 / (1.0 + p * np.expm1(theta))  # of all counts but 0
@@ -391,15 +436,23 @@ class CountTilt(Tilt):
     def draw(self, rng: np.random.Generator, m: int) -> Tilt | None:
         u = rng.random((self.n, m), dtype=np.float32)
         u = np.clip(u, 1e-7, 1.0 - 1e-7)
+        return self._at(np.asarray(ndtri(u)), u)
+
+    def shuffled(self, order: IntArray) -> Self:
+        z = self.z[:, 0].astype(np.float32)[order]
+        return self._at(z, np.asarray(ndtr(z)))
+
+    def _at(self, z: AnyArray, u: AnyArray) -> Self:
+        """Return m samples with randomised PITs u (n, m), of normal scores z (n, m)."""
         p = self.p_zero[:, :1].astype(np.float32)
         return replace(
             self,
-            z=np.asarray(ndtri(u)),
+            z=z,
             is_zero=u < p,
             p_zero=p,
             lower=None,
             upper=None,
-            log_ratio=np.zeros((self.n, m), dtype=np.float32),
+            log_ratio=np.zeros(z.shape, dtype=np.float32),
         )
 
     def take(self, rows: IntArray) -> Self:
@@ -668,6 +721,10 @@ class SeveralTilt(Tilt):
             return None
         z = rng.standard_normal((self.n, m, self.z.shape[2]), dtype=np.float32)
         return replace(self, z=z, log_ratio=np.zeros((self.n, m), dtype=np.float32))
+
+    def shuffled(self, order: IntArray) -> Self:
+        z = self.z[:, 0].astype(np.float32)[order]
+        return replace(self, z=z, log_ratio=np.zeros(order.shape, dtype=np.float32))
 
     def take(self, rows: IntArray) -> Self:
         return replace(self, z=self.z[rows], log_ratio=self.log_ratio[rows])
