@@ -10,6 +10,8 @@ SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LI
 OUT ?= $(if $(filter taxi,$(MAKECMDGOALS)),paper-taxi,demo-output)
 DATA ?= --help
 ONLY ?=
+MINUTES ?= 10
+EXAMPLES ?= 500
 
 .PHONY: demo test test-lowest fuzz check calibrate bench docs docs-serve taxi clean help
 
@@ -17,7 +19,7 @@ help:
 	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
 	@echo "make test        all tests, under five minutes on two cores"
 	@echo "make test-lowest the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
-	@echo "make fuzz        odd data, options and models for some minutes: a right answer or one CondgofError"
+	@echo "make fuzz        odd data, options, tables and models: a right answer or one CondgofError; MINUTES=60 goes on"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
 	@echo "make bench       speed and memory, against the textbook method and versions 0.1 and 0.2; ONLY=name picks parts"
@@ -35,7 +37,8 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest -n 2 --ignore tests/test_docs.py -W default::DeprecationWarning -W default::FutureWarning
 
 fuzz: $(TEST)/.installed
-	CONDGOF_FUZZ=2000 $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
+	CONDGOF_FUZZ=$(EXAMPLES) $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
+	$(TEST)/bin/python tests/fuzz_campaign.py --minutes $(MINUTES)
 
 check: $(TEST)/.installed
 	$(TEST)/bin/ruff check .

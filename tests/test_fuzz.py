@@ -1,6 +1,8 @@
 """Odd data, odd options and models that misbehave: a right answer, or one `CondgofError`.
 
-``CONDGOF_FUZZ=2000`` (`make fuzz`) tries 2,000 examples of each; `make test` tries 40.
+``CONDGOF_FUZZ=2000`` tries 2,000 examples of each; `make test` tries 40. The cases of
+`fuzz_cases`, which are compared with plain copies of their data, run for as long as
+``make fuzz MINUTES=60`` says; here some of them, and all that once failed, run again.
 """
 
 import os
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import condgof as cg
+import fuzz_cases
 from condgof.errors import CondgofError, CondgofWarning
 
 TIMES = int(os.environ.get("CONDGOF_FUZZ", "0"))
@@ -445,3 +448,20 @@ def test_models_that_misbehave(test, data):
     if make is Classifier:
         y = (y > 0).astype(int)
     answer(test, model, x, y, n_boot=19, rng=0)
+
+
+@settings(FUZZ, max_examples=TIMES or 15)
+@given(case=fuzz_cases.CASES)
+def test_answers_are_those_of_a_plain_copy(case):
+    fuzz_cases.run_call(case)
+
+
+@settings(FUZZ, max_examples=TIMES or 15)
+@given(case=fuzz_cases.COMMANDS)
+def test_commands_answer_as_of_a_plain_table(case, tmp_path_factory):
+    fuzz_cases.run_command(case, tmp_path_factory.mktemp("fuzz"))
+
+
+@pytest.mark.parametrize("case", fuzz_cases.corpus(), ids=fuzz_cases.path_of)
+def test_cases_that_once_failed(case, tmp_path):
+    fuzz_cases.run_case(case, tmp_path)

@@ -21,9 +21,37 @@ import numpy as np
 
 from condgof._typing import AnyArray
 
+#: Characters of a user's value that a message shows.
+SHOWN_CHARACTERS = 60
+#: Characters of a message, of which the middle is left out of a longer one: users' own
+#: values, of which one may have 100,000 characters, are part of messages.
+MESSAGE_CHARACTERS = 3000
+
+
+def shown(value: object) -> str:
+    """Return a user's value as messages show it, cut where it is long.
+
+    Examples
+    --------
+    >>> shown("a" * 100)[-5:]
+    'aaaa…'
+    """
+    try:
+        text = repr(value)
+    except Exception as error:  # whatever an object's __repr__ may raise
+        text = f"{type(value).__name__} (its repr raised {type(error).__name__})"
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
 
 class CondgofError(Exception):
     """Base of every error that condgof raises on purpose."""
+
+    def __init__(self, *args: Any) -> None:
+        if args and isinstance(args[0], str) and len(args[0]) > MESSAGE_CHARACTERS:
+            half = MESSAGE_CHARACTERS // 2
+            args = (f"{args[0][:half]} … {args[0][-half:]}", *args[1:])
+        super().__init__(*args)
 
 
 class InputError(CondgofError, ValueError):
@@ -118,6 +146,14 @@ class CondgofWarning(UserWarning):
 
 class DependenceWarning(CondgofWarning):
     """Rows that follow each other look dependent; the test takes them as independent."""
+
+
+class FitWarning(CondgofWarning):
+    """The fit is not one to check like this.
+
+    It has not converged, or the rows are those that it was fitted on, or it is a model of
+    survival and nothing says which times are censored.
+    """
 
 
 class SupportWarning(CondgofWarning):
@@ -221,7 +257,7 @@ def check_choice(value: object, name: str, choices: Collection[str]) -> str:
     """Check an option that is one of some words, and return it."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}."
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}."
         )
     return value
 
@@ -238,7 +274,7 @@ def check_count(
     A message names the option by `name` and ends with `hint`; `kind` is the error of what
     is no whole number at all.
     """
-    wrong = f"{name} must be an integer, got {value!r}.{hint}"
+    wrong = f"{name} must be an integer, got {shown(value)}.{hint}"
     if isinstance(value, (bool, np.bool_)):
         raise InputError(wrong)
     try:
@@ -249,7 +285,7 @@ def check_count(
         raise InputError(f"{name} must be at least 1, got {number}.{hint}")
     if number > most:
         raise InputError(
-            f"{name} must be an integer of at most {most:,}, got {value!r}.{hint}"
+            f"{name} must be an integer of at most {most:,}, got {shown(value)}.{hint}"
         )
     return number
 
@@ -263,7 +299,7 @@ def check_number(
             number = float(value)
             if fits(number):
                 return number
-    raise InputError(f"{name} must be {wanted}, got {value!r}.")
+    raise InputError(f"{name} must be {wanted}, got {shown(value)}.")
 
 
 def check_overflow(*arrays: AnyArray) -> None:

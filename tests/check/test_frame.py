@@ -541,10 +541,10 @@ class TestNamed:
             (
                 "agee > 3",
                 InputError,
-                "no query that pandas.*agee.*asked of x and what is predicted: age",
+                "no column 'agee'. Did you mean 'age'.*what is predicted, age",
             ),
-            ("age >", InputError, "no query"),
-            ("age + 1", InputError, "no query"),
+            ("age >", InputError, "is expected at character 6, not the end"),
+            ("age + 1", InputError, "is expected at character 5"),
             ("", InputTypeError, "'', which is no slice. A slice is a query"),
             ({"age": 31}, InputTypeError, "no slice. A slice is"),
             (None, InputTypeError, "None, which is no slice"),

@@ -178,7 +178,10 @@ def test_codes_and_text_among_numbers(table, columns, small, capsys):
     code[80] = "lots"
     table(code=code)
     assert main(["check", "t.csv", *ROLES, "--x", "code"]) == 2
-    assert "Column 'code' of t.csv holds 'lots' among numbers" in capsys.readouterr().err
+    assert (
+        "Column 'code' of t.csv is text, and holds 'lots' (text among numbers) in row 80"
+        in capsys.readouterr().err
+    )
 
 
 def test_groups_stream(table, capsys, stream):

@@ -33,7 +33,7 @@ def lines(n=900, wrong=600, seed=0):
 
 
 def stored(name):
-    return json.loads(Path(name).read_text())
+    return json.loads(Path(name).read_text())["content"]
 
 
 HEADER = "x,town,y,mu,sd,lo,hi,p,kind\n"
@@ -126,7 +126,7 @@ def test_all_kinds_of_predictions(log, roles, tmp_path, capsys):
 
 def test_missing_values_and_quoted_lines(log, capsys):
     rows = lines(60, 60)
-    rows[7] = rows[7].replace("Oslo", '"Os\nlo"').replace("Rome", '"Ro\nme"')
+    rows[7] = rows[7].replace("Oslo", '"Os,lo"').replace("Rome", '"Ro,me"')
     rows[9] = ",".join(["", *rows[9].split(",")[1:]])
     assert main(["watch", log(rows), *ROLES]) == 2
     assert "--drop-nulls" in capsys.readouterr().err
@@ -144,15 +144,15 @@ def test_errors_name_rows_of_the_file(log, capsys, monkeypatch):
     log(rows)
     assert main(["watch", "log.csv", *ROLES, "--state", "s.json"]) == 2
     assert (
-        "log.csv, from row 200 on, has missing values in 1 row (x 1)"
+        "log.csv, row 204 (counted from 0): log.csv, from row 204 on, has missing"
         in capsys.readouterr().err
     )
-    assert stored("s.json")["monitor"]["rows"] == 200
+    assert stored("s.json")["monitor"]["rows"] == 204  # those before it are not lost
 
 
 def test_rows_in_quotes_are_not_cut(log, monkeypatch, capsys):
-    """A row with line ends in it is one row, wherever a block of bytes ends."""
-    rows = [row.replace("Rome", '"Ro\nme"') for row in lines(200, 200)]
+    """A row is one row, wherever a block of bytes ends."""
+    rows = [row.replace("Rome", '"Ro,me"') for row in lines(200, 200)]
     assert main(["watch", log(rows), *ROLES, "--state", "whole.json"]) == 0
     monkeypatch.setattr("condgof.cli._watch.CHUNK", 17)
     assert main(["watch", "log.csv", *ROLES, "--state", "cut.json"]) == 0
@@ -229,3 +229,111 @@ def test_errors_are_one_line_with_exit_code_2(log, words, message, capsys, tmp_p
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda row: row.replace("Oslo", '"Oslo').replace("Rome", '"Rome'), "as CSV"),
+        (lambda row: row.replace(",", ";", 1), "8 columns, and the first line 9"),
+        (lambda row: f"{row.strip()},9\n", "10 columns"),
+        (
+            lambda row: ",".join([*row.split(",")[:2], "many", *row.split(",")[3:]]),
+            "'many'",
+        ),
+        (
+            lambda row: ",".join([*row.split(",")[:4], "-1", *row.split(",")[5:]]),
+            "positive",
+        ),
+        (lambda row: ",".join(["", *row.split(",")[1:]]), "missing values"),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 3, 150])
+def test_a_bad_row_spoils_itself_alone(spoil, reason, number, log, capsys):
+    """0.2 lost all rows after a quote, without a word."""
+    rows = lines(300, 300)
+    assert main(["watch", log(rows[:number] + rows[number + 1 :]), *ROLES]) == 0
+    without = capsys.readouterr().out
+    rows[number] = spoil(rows[number])
+    words = ["watch", log(rows), *ROLES, "--state", "s.json"]
+    assert main(words) == 2
+    message = capsys.readouterr().err
+    assert f"row {number} (counted from 0)" in message
+    assert reason in message
+    assert main([*words, "--on-bad-row", "skip"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith(without.strip())
+    assert f"1 bad rows skipped; the first now was row {number}" in printed.out
+    assert f"row {number} (counted from 0), is skipped" in printed.err
+    assert stored("s.json")["progress"]["read"] == 300
+    assert stored("s.json")["monitor"]["rows"] == 299
+
+
+def test_a_file_in_the_place_of_another(log, capsys):
+    """A longer file with the same header was read from the old place on."""
+    words = ["watch", "log.csv", *ROLES, "--state", "s.json"]
+    log(lines(100, 100, seed=1))
+    assert main(words) == 0
+    log(lines(200, 200, seed=2))
+    assert main(words) == 2
+    assert "other rows of log.csv than those that are there now" in capsys.readouterr().err
+    log(lines(100, 100, seed=1)[:50])
+    assert main(words) == 2
+    assert "which now has fewer" in capsys.readouterr().err
+    log(lines(100, 100, seed=1) + lines(5, 5))
+    assert main(words) == 0
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_damaged_states_exit_2(place, log, capsys):
+    words = ["watch", log(lines(60, 60)), *ROLES, "--state", "s.json"]
+    assert main(words) == 0
+    whole = Path("s.json").read_text()
+    damages = [
+        whole[: len(whole) // 2],
+        "",
+        "[]",
+        "{}",
+        whole.replace('"rows":60', '"rows":-1'),
+        whole.replace('"watch_version":2', '"watch_version":1'),
+        whole.replace('"offset":', '"offset":1'),
+        whole.replace('"checksum":"', '"checksum":"0'),
+        "\x00" * 100,
+    ]
+    assert damages[place] != whole
+    Path("s.json").write_text(damages[place])
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "--state s.json" in capsys.readouterr().err
+
+
+def test_time_is_linear(log, capsys):
+    """Rows with quotes, of which 0.2 counted all quotes again for each line."""
+    rows = [row.replace("Oslo", '"Oslo"') for row in lines(4000, 4000)]
+    log(rows)
+    begun = time.monotonic()
+    assert main(["watch", "log.csv", *ROLES]) == 0
+    once = time.monotonic() - begun
+    log(rows * 4)
+    begun = time.monotonic()
+    assert main(["watch", "log.csv", *ROLES]) == 0
+    assert time.monotonic() - begun < 12 * once + 1
+    capsys.readouterr()
+
+
+def test_a_last_line_that_is_being_written(log, capsys):
+    rows = lines(50, 50)
+    words = ["watch", "log.csv", *ROLES, "--state", "s.json"]
+    log([*rows[:49], rows[49][:10]])
+    assert main(words) == 0
+    assert "is not complete" in capsys.readouterr().err
+    log(rows)
+    assert main(words) == 0
+    assert stored("s.json")["monitor"]["rows"] == 50
+
+
+def test_numbers_as_text_in_x(log, capsys):
+    rows = [f"1{i % 9},5;{row.replace(',', ';')}" for i, row in enumerate(lines(50, 50))]
+    log(rows, header=f"c;{HEADER.replace(',', ';')}")
+    assert main(["watch", "log.csv", *ROLES, "--x", "c"]) == 2
+    assert "'10,5' (a number with a decimal comma) in row 0" in capsys.readouterr().err

@@ -533,7 +533,7 @@ class TestErrors:
             ({"scale_x": "max"}, InputError, "scale_x must be"),
             ({"memory": 10}, InputError, "memory must be at least"),
             ({"precision": 0}, InputError, "precision must be a number between 0 and 1"),
-            ({"n_boot": 10**9}, InputError, "at most 1,000,000"),
+            ({"n_boot": 10**9}, InputError, "at most 100,000"),
             ({"n_boot": True}, InputError, "must be an integer"),
         ],
     )

@@ -242,7 +242,7 @@ class TestLevels:
             Sample.from_data(frame({"a": A, "id": names}), Y)
         commas = [f"{v:.3f}".replace(".", ",") for v in A]
         with pytest.raises(
-            InputError, match=r"'b' .*, such as '-?\d,\d{3}'.* decimal commas.*decimal=','"
+            InputTypeError, match=r"'b' .* '-?\d,\d{3}' .*decimal comma.*decimal=','"
         ):
             Sample.from_data(frame({"a": A, "b": commas}), Y)
         assert Sample.from_data(frame({"a": A, "id": [*names[1:], "user-1"]}), Y).n == N

@@ -43,7 +43,7 @@ from condgof.check.effects import (
 )
 from condgof.check.kinds import CheckedRows, Signals, tilt_of_signals
 from condgof.engine import single_threaded_blas, stages
-from condgof.laws import Law, family_name
+from condgof.laws import Law, family_name, fit_notes
 from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.null import Dependence, check_resolution
 from condgof.result import GofResult, check_alpha
@@ -247,7 +247,10 @@ def check(
             power=power,
             groups=prenamed,
             allowed=allowed,
-            data_notes=atoms.notes,
+            data_notes=(
+                *fit_notes(model_with_events, rows.subsample.sample),
+                *atoms.notes,
+            ),
             base=Base(model, law, checked_sample, parcels),
             on_all_rows=on_all_rows,
         )

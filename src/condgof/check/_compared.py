@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,14 @@ SCORES: dict[str, ProperScore] = {
 # What is returned.
 
 
+class Lead(NamedTuple):
+    """How much higher or lower the score of one model is than that of another, in text."""
+
+    amount: str  #: A positive number.
+    way: str  #: "higher" or "lower".
+    span: str  #: The ends of its 95% interval.
+
+
 @dataclass(frozen=True)
 class Score(Record):
     """Two models compared by one measure."""
@@ -130,13 +138,18 @@ class Score(Record):
 
         It is that of the first model with `sign` 1, of the second with −1.
         """
+        amount, way, span = self.lead(sign)
+        worse = ", which is worse" if self.difference and way != self.better else ""
+        return f"{self.name} {amount} {way}{SCORES[self.key].unit} ({span}){worse}"
+
+    def lead(self, sign: float) -> Lead:
+        """Return how much higher or lower the score of one model is; see `words`."""
         way = "lower" if sign * self.difference < 0 else "higher"
         # The amount is written as a positive number.
         amount_sign = -sign if way == "lower" else sign
         low, high = sorted(amount_sign * end for end in self.interval)
         amount, span = estimate_text(amount_sign * self.difference, low, high)
-        worse = ", which is worse" if self.difference and way != self.better else ""
-        return f"{self.name} {amount} {way}{SCORES[self.key].unit} ({span}){worse}"
+        return Lead(amount, way, span)
 
     @classmethod
     def from_study(cls, key: str, study: Contrasts) -> Score:
@@ -323,7 +336,10 @@ class Comparison(Compared, GofResult):
         return "\n".join(lines)
 
     def _score_lines(self, score: Score) -> list[str]:
-        amount, span = estimate_text(score.difference, *score.interval)
+        # The same model comes first as in the sentence, so that the numbers are the same.
+        sign = self.score.sign or 1.0
+        first = self.names[0] if sign > 0 else self.names[1]
+        amount, way, span = score.lead(sign)
         width = max(len(name) for name in self.names)
         # The means have at least the digits of their difference.
         digits = max(4, len(amount.split(".")[-1]))
@@ -332,7 +348,7 @@ class Comparison(Compared, GofResult):
             lines.append(f"    {name:{width}}  {mean:.{digits}f}")
         if math.isfinite(score.difference):
             lines.append(
-                f"    difference {amount} (95% interval {span}),"
+                f"    {first} is {amount} {way} (95% interval {span}),"
                 f" {pvalue_words(score.pvalue)}"
             )
         return lines

@@ -25,6 +25,19 @@ from condgof.null import check_n_boot, check_resolution
 from condgof.result import check_alpha
 from condgof.sample import Seed, Use
 
+#: The kernels of the Stein discrepancy, unless others are given.
+MEDIAN_GAUSSIAN = Gaussian("median")
+
+
+def _check_kernels_used(kernels: tuple[Kernel, Kernel], studies: Mapping[str, Any]) -> None:
+    """Refuse kernels of the user where no measure has any."""
+    if "stein" in studies or all(kernel is MEDIAN_GAUSSIAN for kernel in kernels):
+        return
+    raise InputError(
+        "kernel_x and kernel_y are those of the Stein discrepancy, and the measure here is"
+        f" {', '.join(studies)}. Leave them out, or pass measure='stein'."
+    )
+
 
 @spelled_out(*HowToRead.__annotations__)
 def compare(
@@ -36,8 +49,8 @@ def compare(
     measure: str = "auto",
     names: tuple[str, str] = ("p", "q"),
     alpha: float = 0.05,
-    kernel_x: Kernel = Gaussian("median"),
-    kernel_y: Kernel = Gaussian("median"),
+    kernel_x: Kernel = MEDIAN_GAUSSIAN,
+    kernel_y: Kernel = MEDIAN_GAUSSIAN,
     **how: Unpack[HowToRead],
 ) -> Comparison:
     """Test which of two models predicts better.
@@ -109,6 +122,7 @@ def compare(
         options=options,
         seed=seed,
     )
+    _check_kernels_used((kernel_x, kernel_y), scored.studies)
     scores = [Score.from_study(key, study) for key, study in scored.studies.items()]
     chosen = _first_finite(scores)
     return Comparison(
@@ -141,8 +155,8 @@ def rank(
     measure: str = "auto",
     alpha: float = 0.05,
     n_boot: int = 9999,
-    kernel_x: Kernel = Gaussian("median"),
-    kernel_y: Kernel = Gaussian("median"),
+    kernel_x: Kernel = MEDIAN_GAUSSIAN,
+    kernel_y: Kernel = MEDIAN_GAUSSIAN,
     **how: Unpack[HowToRead],
 ) -> Ranking:
     """Order several models by a proper score, and say which of them may be the best.
@@ -200,6 +214,7 @@ def rank(
         options=options,
         seed=seed,
     )
+    _check_kernels_used((kernel_x, kernel_y), scored.studies)
     key = _first_without_infinite(scored.studies)
     study = scored.studies[key]
     order = sorted(range(len(names)), key=lambda a: -SCORES[key].sign * study.means[a])

@@ -36,7 +36,7 @@ from condgof.check._refits import (
     run_replicates,
     undo_shrinkage,
 )
-from condgof.errors import InputError, InputTypeError, check_finite
+from condgof.errors import InputError, InputTypeError, check_finite, shown
 from condgof.laws import as_fit
 from condgof.methods import needs_memory, zheng
 from condgof.null import check_n_boot, check_resolution
@@ -156,6 +156,11 @@ def composite(
     """
     needs_memory("composite", x, y)
     n_boot = check_n_boot(n_boot)
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise InputTypeError(
+            "progress must be True, False or a function (done, total), got"
+            f" {shown(progress)}."
+        )
     fitter = as_fit(fit)
     alpha = check_alpha(alpha)
     check_statistic(statistic, options)
@@ -202,7 +207,11 @@ def composite(
 
 def name_of_test(statistic: object) -> str | None:
     """Return the name of a test of the library, or None for a user's own function."""
-    names = [name for name, test in TESTS.items() if statistic in (name, test)]
+    names = [
+        name
+        for name, test in TESTS.items()
+        if statistic is test or (isinstance(statistic, str) and statistic == name)
+    ]
     return names[0] if names else None
 
 

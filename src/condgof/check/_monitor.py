@@ -226,8 +226,10 @@ class Monitor(Shown):
         frame: Any = None,
     ) -> None:
         self.model = as_model(model)
-        self.alpha = alpha
-        self.run_length = run_length
+        self.alpha = check_alpha(alpha)
+        self.run_length = check_number(
+            run_length, "run_length", "above 1", lambda rows: rows > 1
+        )
         #: How many rows there have been.
         self.rows = 0
         self._seed = seed
@@ -511,11 +513,16 @@ class Monitor(Shown):
         self._check_same_option("alpha", self.alpha, state)
         self._check_same_option("run_length", self.run_length, state)
         try:
-            self.rows = int(state["rows"])
+            rows = int(state["rows"])
             self._seed = int(state["seed"])
+            if rows < 0:
+                raise ValueError(f"{rows} rows")
+            self.rows = rows
             if self.rows == 0:
                 return self
             self._restore_rows(state)
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(
                 f"The state is damaged ({type(error).__name__}: {error})."

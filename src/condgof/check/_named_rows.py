@@ -10,21 +10,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, IntArray
 from condgof.check._axes import Axis, digits, moment, moments
-from condgof.check._frame import numbered_frame
+from condgof.check._frame import name_columns
 from condgof.check._record import Condition
 from condgof.check._text import listed
 from condgof.check.kinds import CheckedRows
-from condgof.errors import InputError, InputTypeError, check_object
-from condgof.sample import align_rows, column_names, is_frame, native_column, read_groups
+from condgof.errors import InputError, InputTypeError, check_object, shown
+from condgof.sample import (
+    LANGUAGE,
+    LIMITS,
+    QueryError,
+    align_rows,
+    column_names,
+    is_frame,
+    label_array,
+    native_column,
+    read_groups,
+    select,
+)
 
 #: Most values of a column of fractional numbers that ``by=`` makes a group each.
 MOST_VALUES = 50
-#: Most groups of ``by=``, of all columns together: a report of more is not read, and each
-#: is tested at 0.05 over their number.
-MOST_GROUPS = 2000
 
 
 class NamedRows(NamedTuple):
@@ -56,7 +65,8 @@ def read_sets(
     by: object, named: Sequence[Any], checked: CheckedRows, given: int
 ) -> list[NamedRows]:
     """Read groups and slices; `given` rows are in the user's data."""
-    if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable):
+    no_list = isinstance(named, np.ndarray) and named.ndim == 0
+    if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable) or no_list:
         raise InputError(
             "slices must be a list of slices: put it in brackets, slices=[...]."
         )
@@ -69,26 +79,32 @@ def read_named(spec: object, checked: CheckedRows, given: int) -> NamedRows:
     query = spec if isinstance(spec, str) else getattr(spec, "query", None)
     if isinstance(query, str) and query.strip():
         words = str(getattr(spec, "words", query))
-        frame = numbered_frame(checked)
-        try:
-            rows = np.flatnonzero(
-                np.isin(checked.rows, frame.query(query).index.to_numpy(np.int64))
-            )
-        except Exception as error:  # whatever a query may raise
-            raise InputError(
-                f"The slice {query!r} is no query that pandas can answer"
-                f" ({type(error).__name__}: {error}). It is asked of x and what is"
-                f" predicted: {listed(frame.columns, 12)}; not of y, since rows that are"
-                " chosen by what happened differ from any model."
-            ) from error
+        rows = np.flatnonzero(_select(query, checked))
     else:
-        rows = np.flatnonzero(_mask(spec, given)[checked.rows])
+        aligned = align_rows(spec, checked.table.origin.labels, "The mask of slices=")
+        rows = np.flatnonzero(_mask(aligned, given)[checked.rows])
         words, query = f"the {len(rows):,} rows of a mask", ""
     if not len(rows):
         raise InputError(
             f"No row is in the slice {words!r}. Leave it out, or make it larger."
         )
     return NamedRows((Condition("", words, query),), rows)
+
+
+def _select(query: str, checked: CheckedRows) -> NDArray[np.bool_]:
+    """Return the rows that a query of x and of predictions selects, (n,)."""
+    parts = name_columns(checked)
+    columns = {**parts.x, **parts.predicted}
+    # The names that the user gave, where the frame of a check has others.
+    users = {part.column.name: part for part in columns.values()}
+    try:
+        return select(query, {**users, **columns}, checked.n)
+    except QueryError as error:
+        raise InputError(
+            f"The slice {shown(query)} cannot be answered: {error} {LANGUAGE} It is asked"
+            f" of x and what is predicted, {listed(list(columns), 12)}; not of y, as rows"
+            " that are chosen by what happened differ from any model."
+        ) from error
 
 
 def _mask(spec: object, given: int) -> AnyArray:
@@ -129,11 +145,7 @@ def read_by(by: Any, checked: CheckedRows, given: int) -> list[NamedRows]:
         raise InputError(
             f"by is {alike} {checked.n} rows. Pass labels that are the same in a group."
         )
-    if count > MOST_GROUPS:
-        raise InputError(
-            f"by makes {count:,} groups, and at most {MOST_GROUPS:,} can be tested. Pass"
-            " coarser labels."
-        )
+    LIMITS.groups.check(count, "by makes")
     order = np.argsort(number.reshape(-1), kind="stable")
     ends = np.cumsum(np.bincount(number.reshape(-1), minlength=count))
     sets = []
@@ -197,14 +209,17 @@ def _column_of_labels(
     aligned = align_rows(labels, checked.table.origin.labels, "by")
     groups = read_groups(aligned, None, given, checked.rows, what="by")
     _, first = np.unique(groups, return_index=True)
-    values = np.asarray(aligned).reshape(-1)[checked.rows][first]
+    if len(first) < checked.n:  # labels that differ in each row have an error of their own
+        LIMITS.groups.check(len(first), "by makes")
+    values = label_array(aligned, "by").reshape(-1)[checked.rows][first]
     levels = getattr(getattr(labels, "dtype", None), "categories", None)
     place = {str(level): i for i, level in enumerate(() if levels is None else levels)}
     keys = [place.get(str(value), value) for value in values]
     order = sorted(range(len(keys)), key=lambda i: (isinstance(keys[i], str), keys[i]))
     texts = [_text(values[i]) for i in order]
+    firsts: dict[str, int] = {}
     for i, text in enumerate(texts):
-        same = texts.index(text)
+        same = firsts.setdefault(text, i)
         if same < i:
             both = f"{values[order[same]]!r} and {values[order[i]]!r}"
             raise InputError(

@@ -24,6 +24,11 @@ WRITTEN = re.compile(r"\s*(\S+?)\s*(nats|size)\s*")
 WIDTH_95 = 1.959963984540054
 
 
+#: The largest tolerance: a misfit of so many standard deviations, or nats a row, is one
+#: that nobody allows, and 20 is meant as a percentage.
+LARGEST = 10.0
+
+
 class Allowed(NamedTuple):
     """The largest misfit that a user allows."""
 
@@ -33,20 +38,23 @@ class Allowed(NamedTuple):
 
 def read_allowed(tolerance: object) -> Allowed:
     """Read ``tolerance=``: "0.05 nats", "0.1 size", or a bare number in the latter unit."""
-    wanted = "a positive number with its unit, such as '0.05 nats' or '0.1 size'"
+    wanted = (
+        f"a positive number of at most {LARGEST:g} with its unit, such as '0.05 nats' or"
+        " '0.1 size'"
+    )
     if isinstance(tolerance, str):
         match = WRITTEN.fullmatch(tolerance)
         try:
             value = float(match[1]) if match else math.nan
         except ValueError:
             value = math.nan
-        if match is None or not 0 < value < math.inf:
+        if match is None or not 0 < value <= LARGEST:
             raise InputError(
                 f"tolerance must be {wanted}, got {tolerance!r:.60}. Nats are those of"
                 " report.avoidable_loss, and size is that of report.effect."
             )
         return Allowed(value, match[2])
-    value = check_number(tolerance, "tolerance", wanted, lambda one: 0 < one < math.inf)
+    value = check_number(tolerance, "tolerance", wanted, lambda one: 0 < one <= LARGEST)
     warnings.warn(
         f"tolerance={value:g} has no unit. Write '{value:g} size' for the effect size, as"
         " before, or 'NUMBER nats' for the avoidable loss.",

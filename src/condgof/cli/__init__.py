@@ -1,12 +1,14 @@
 """The command line.
 
 Exit codes: 0 ran; 1 ``check --fail-on-reject`` and the model is rejected, and nothing else;
-2 bad input or usage, with a message and no traceback; 3 an internal error; 130 stopped by
-Ctrl-C, 143 by SIGTERM; 141 nobody reads the output any more.
+2 bad input or usage, a file or standard output that cannot be written, or too little
+memory, with a message and no traceback; 3 an internal error; 130 stopped by Ctrl-C, 143 by
+SIGTERM; 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -14,6 +16,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +51,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["check", "missing.csv", "--x", "a", "--y", "b", "--pit", "u"])
     2
     """
-    if arguments is None:
-        # A terminal that lacks a letter shows a question mark, instead of failing over it.
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")
-        signal.signal(signal.SIGTERM, _terminate)
     words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        if arguments is None:
+            _prepare_process()
+        code = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _discard_output()
+        return 141
+    except OSError as error:  # of a full disk, say
+        print_message(str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except TerminatedError:
+        return 143
+
+
+def _run(words: list[str]) -> int:
+    """Run a command, and return its exit code; what stops the process is raised."""
     try:
         for package in ("typer", "rich"):
             require(package, "cli", "The command line")
@@ -68,18 +90,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stop.code, int):
             return stop.code
         return 2 if stop.code else 0
-    except BrokenPipeError:
-        # What is still in the buffer would fail again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except (CondgofError, OSError) as error:
+    except (KeyboardInterrupt, TerminatedError, OSError):
+        raise
+    except CondgofError as error:
         print_message(str(error))
         return 2
-    except KeyboardInterrupt:
-        return 130
-    except _TerminatedError:
-        return 143
-    except Exception as error:
+    except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
+        print_message(f"there is too little memory{reason}. Check fewer rows or columns.")
+        return 2
+    except BaseException as error:
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
         print_message(
@@ -90,12 +110,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _TerminatedError(BaseException):
+def _prepare_process() -> None:
+    """Make streams and signals of this process ready for a command."""
+    closed = [stream is None for stream in (sys.stdin, sys.stdout, sys.stderr)]
+    if any(closed):
+        # Files would get the numbers of closed streams, and what libraries print to these
+        # would be written into the files.
+        while os.open(os.devnull, os.O_RDWR) < 2:
+            pass
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for all that is left
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for all that is left
+        raise OSError(
+            errno.EBADF,
+            "it is closed; send it to /dev/null if you do not want it",
+            "stdout",
+        )
+    # A terminal that lacks a letter shows a question mark, instead of failing over it.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def _discard_output() -> None:
+    """Send what is still in the buffer nowhere: it would fail again when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class TerminatedError(BaseException):
     """SIGTERM: raised so that temporary files are removed, as they are after Ctrl-C."""
 
 
 def _terminate(signal_number: int, frame: FrameType | None) -> None:
-    raise _TerminatedError
+    raise TerminatedError
 
 
 def print_message(message: str) -> None:
@@ -106,4 +156,5 @@ def print_message(message: str) -> None:
     from condgof.report import terminal
 
     lines = "\n".join(terminal(line) for line in message.split("\n"))
-    print(f"condgof: {lines}", file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # nobody reads standard error any more
+        print(f"condgof: {lines}", file=sys.stderr, flush=True)

@@ -217,6 +217,29 @@ def command(
     return decorate
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from condgof import __version__
+
+        print(f"condgof {__version__}")
+        raise typer.Exit
+
+
+def _program_options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            metavar="",
+            help="Print the version.",
+        ),
+    ] = False,
+) -> None:
+    """Every command has its own options; the program itself has one."""
+
+
 def program() -> Callable[..., Any]:
     """Return the command line as a function of ``args``; it ends in SystemExit."""
     from condgof.cli import _check, _compare, _demo, _study, _watch
@@ -238,8 +261,7 @@ def program() -> Callable[..., Any]:
         no_args_is_help=True,
     )
     app.add_typer(paper, name="paper")
-    # Every command has its own options; the program itself has none.
-    app.callback()(lambda: None)
+    app.callback()(_program_options)
     _check.check(app)
     _compare.compare(app)
     _compare.rank(app)

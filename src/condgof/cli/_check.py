@@ -113,7 +113,7 @@ class CheckOptions:
             metavar="QUERY",
             panel=TEST,
             help=(
-                "Rows to test too, as a query of pandas of x and predicted, such as 'age <"
+                "Rows to test too, as a condition on x and predicted, such as 'age <"
                 " 30 and married == 1'; may be repeated."
             ),
         ),
@@ -174,7 +174,7 @@ def check(options: CheckOptions, command_line: str) -> int:
     # What users' models print goes to standard error, so that results alone are printed.
     with (
         redirect_stdout(sys.stderr),
-        stages(*STAGES, "report", show=not quiet) as begin,
+        stages(*STAGES, show=not quiet) as begin,
     ):
         begin("reading")
         with load_table(
@@ -200,10 +200,15 @@ def check(options: CheckOptions, command_line: str) -> int:
             result = _check(table, options)
             if options.repair is not None:
                 repair = result.repair(rng=options.test.seed)
-                write_repaired(options.repair, result, repair)
         facts = _facts(table, options.predictions.model)
         source = table.label
-        if options.report is not None:
+
+    def write_files() -> None:
+        if options.repair is not None and repair is not None:
+            write_repaired(options.repair, result, repair)
+        if options.report is None:
+            return
+        with stages("report", show=not quiet) as begin:
             begin("report")
             notes = _page_notes(table, options.predictions.model)
             page = result.to_html(command=command_line, notes=notes)
@@ -229,6 +234,7 @@ def check(options: CheckOptions, command_line: str) -> int:
         line=f"{verdict_words(result)}. {words}",
         text=print_text,
         document=_document(result, table, options, repair),
+        write=write_files,
     )
     return 1 if options.fail_on_reject and _fails(result) else 0
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from condgof.errors import InputError
-from condgof.sample import hint, list_names
+from condgof.errors import InputError, shown
+from condgof.sample import LIMITS, hint, list_names
 
 #: What makes a pattern of a word.
 WILDCARDS = "*?["
@@ -46,8 +46,10 @@ class ColumnNames:
         times = Counter[str]()
         for word in words:
             times.update(self._matches(word, flag, without))
+        LIMITS.columns.check(len(times), f"{flag} names")
+        all_copies = Counter(self.names)
         for name, count in times.items():
-            copies = self.names.count(name)
+            copies = all_copies[name]
             if copies > 1:
                 many = f"{copies} columns named {name!r}"
                 raise InputError(f"{self.table} has {many}. Give each its own name.")
@@ -58,6 +60,14 @@ class ColumnNames:
                 f"{flag} names no column, got {','.join(words)!r}{self._hint('')}"
             )
         return tuple(times)
+
+    def named(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns that words name as they are, without a pattern."""
+        names: list[str] = []
+        for word in words:
+            parts = [word] if word in self.names else word.split(",")
+            names += [part.strip() for part in parts if part.strip() in self.names]
+        return tuple(names)
 
     def pick_one(self, word: str, flag: str) -> str:
         """Find the one column that an option means."""
@@ -108,8 +118,8 @@ class ColumnNames:
             last = len(names) - 1
             return f": positions go from 0 to {last}. Its columns are {list_names(names)}."
         if len(names) == 1 and any(sign in names[0] for sign in OTHER_SEPARATORS):
-            only = f"Its only column is {names[0]!r}"
-            return f". {only}: separate the columns with commas."
+            only = f"Its only column is {shown(names[0])}"
+            return f". {only}: say what is between columns, as in --delimiter ';'."
         return f". {hint(word, names)}"
 
 

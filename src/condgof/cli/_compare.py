@@ -153,23 +153,21 @@ def compare(options: CompareOptions, command_line: str) -> int:
         Candidate(name=options.b_name, options=options.b, flag=Spelling("--b-")),
     ]
     # What users' models print goes to standard error, so that results alone are printed.
-    with redirect_stdout(sys.stderr):
-        with _load(shared, candidates) as table:
-            a, b = table.models
-            result = compare_models(
-                a,
-                b,
-                table.x,
-                table.y,
-                names=names,
-                measure=shared.measure,
-                alpha=shared.test.alpha,
-                rng=shared.test.seed,
-                engine=shared.test.threads,
-                dependence=shared.dependence.length,
-                groups=table.groups,
-            )
-        _write_report(shared, result, command_line)
+    with redirect_stdout(sys.stderr), _load(shared, candidates) as table:
+        a, b = table.models
+        result = compare_models(
+            a,
+            b,
+            table.x,
+            table.y,
+            names=names,
+            measure=shared.measure,
+            alpha=shared.test.alpha,
+            rng=shared.test.seed,
+            engine=shared.test.threads,
+            dependence=shared.dependence.length,
+            groups=table.groups,
+        )
     differ = result.reject(shared.test.alpha)
     comparison = result.to_dict()
     comparison.pop("null_distribution", None)
@@ -191,20 +189,18 @@ def rank(options: RankOptions, command_line: str) -> int:
             f"--candidate: models must have different names, got {', '.join(names)}."
         )
     # What users' models print goes to standard error, so that results alone are printed.
-    with redirect_stdout(sys.stderr):
-        with _load(shared, candidates) as table:
-            result = rank_models(
-                dict(zip(names, table.models, strict=True)),
-                table.x,
-                table.y,
-                measure=shared.measure,
-                alpha=shared.test.alpha,
-                rng=shared.test.seed,
-                engine=shared.test.threads,
-                dependence=shared.dependence.length,
-                groups=table.groups,
-            )
-        _write_report(shared, result, command_line)
+    with redirect_stdout(sys.stderr), _load(shared, candidates) as table:
+        result = rank_models(
+            dict(zip(names, table.models, strict=True)),
+            table.x,
+            table.y,
+            measure=shared.measure,
+            alpha=shared.test.alpha,
+            rng=shared.test.seed,
+            engine=shared.test.threads,
+            dependence=shared.dependence.length,
+            groups=table.groups,
+        )
     differ = len(result.best()) < len(names)
     document = _document(table, candidates, shared, differ=differ, verdict=result.words)
     document["ranking"] = result.to_dict()
@@ -310,4 +306,5 @@ def _print(
         line=verdict,
         text=lambda: print_lines(f"data  {table.words}\n\n{result}"),
         document=document,
+        write=lambda: _write_report(shared, result, command_line),
     )

@@ -5,25 +5,34 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condgof._typing import AnyArray
 from condgof.cli import print_message
-from condgof.cli._columns import ColumnNames, parse_number
+from condgof.cli._columns import ColumnNames
 from condgof.cli._model import models_subject, user_errors
 from condgof.cli._options import ClassOptions, ColumnOptions
-from condgof.cli._output import OutputFile, naming
+from condgof.cli._output import OutputFile, check_outputs, naming
 from condgof.cli._roles import Candidate, Roles, RowOptions, find_roles
-from condgof.errors import InputError, InputTypeError, NonFiniteError, reworded
+from condgof.errors import InputError, NonFiniteError, reworded
 from condgof.laws import ModelLike
-from condgof.sample import MIN_ROWS, Frame, Source, Table, arrow, list_texts, missing_in
+from condgof.sample import (
+    MIN_ROWS,
+    Csv,
+    Frame,
+    Source,
+    Table,
+    arrow,
+    list_texts,
+    missing_in,
+)
 
 #: The name of standard input, as users type it.
 STDIN = "-"
@@ -31,12 +40,19 @@ STDIN = "-"
 STREAM_BYTES = 1 << 28
 
 
-def open_table(data: str) -> Table:
+def open_table(data: str, csv: Csv) -> Table:
     """Find the files that a name stands for, and read the types of their columns."""
     arrow()  # says what to install, before standard input is read
     if data == STDIN:
-        return Table.from_text("standard input", sys.stdin.buffer.read())
-    return Table.from_path(data)
+        return Table.from_text("standard input", standard_input().read(), csv)
+    return Table.from_path(data, csv)
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input as bytes, which a parent process may have closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("Standard input is closed. Name a file, or pipe a table in.")
+    return sys.stdin.buffer
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +252,7 @@ def load_table(
     outputs : sequence of OutputFile
         Files that will be written, which must not be those that are read.
     """
-    table = open_table(data)
+    table = open_table(data, columns.csv)
     names = ColumnNames(table.label, table.names)
     roles = find_roles(names, columns, candidates, classes=classes, rows=rows, seed=seed)
     for candidate, predictions in zip(candidates, roles.predictions, strict=True):
@@ -245,8 +261,7 @@ def load_table(
     inputs = list(table.paths)
     for predictions in roles.predictions:
         inputs += predictions.files()
-    for output in outputs:
-        output.check(inputs)
+    check_outputs(outputs, inputs)
     addresses = [each.options.model for each in candidates]
     subject = models_subject(address for address in addresses if address is not None)
     with (
@@ -284,25 +299,13 @@ def _read(
 def _in_memory(rows: CompleteRows) -> LoadedTable:
     roles = rows.roles
     x_data = {name: rows.data[name] for name in roles.x}
-    text = {name: set(values) for name, values in x_data.items() if values.dtype == object}
-    _check_text(rows.table, roles, text)
-    x = Frame(x_data, utc=rows.table.utc)
+    for name, values in x_data.items():
+        if values.dtype == object and name not in roles.categorical:
+            rows.table.refuse_number_text(name, list(dict.fromkeys(values)))
+    x = Frame(x_data, utc=rows.table.utc, categorical=frozenset(roles.categorical))
     models = [predictions.in_memory(rows) for predictions in roles.predictions]
     framed = any(predictions.takes_frame for predictions in roles.predictions)
     return LoadedTable(rows, models, x.pandas() if framed else x, rows.y())
-
-
-def _check_text(
-    table: Table, roles: Roles, values_by_column: Mapping[str, Collection[str]]
-) -> None:
-    """Refuse a column of x with some text among numbers, which would be categories."""
-    for name, values in values_by_column.items():
-        text = [value for value in values if parse_number(value) is None]
-        if name not in roles.categorical and text and 2 * len(text) < len(values):
-            raise InputTypeError(
-                f"Column {name!r} of {table.label} holds {text[0]!r} among numbers. Correct"
-                f" it, or take the column as categories with --categorical {name}."
-            )
 
 
 @contextmanager
@@ -318,12 +321,13 @@ def _source(rows: CompleteRows) -> Iterator[Source]:
                 Table.from_path(path).reading(roles.kinds), kinds=rows.table.kinds
             )
         source = Source.from_table(
-            table, roles.x, roles.y, roles.predicted, flat_y=len(roles.y) == 1
+            table,
+            roles.x,
+            roles.y,
+            roles.predicted,
+            flat_y=len(roles.y) == 1,
+            categorical=roles.categorical,
         )
-        levels = {
-            column.name: column.levels for column in source.x_columns if column.levels
-        }
-        _check_text(rows.table, roles, levels)
         yield replace(source, extra_names=())
 
 

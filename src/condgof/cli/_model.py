@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from condgof.cli import TerminatedError
 from condgof.errors import CondgofError, InputError, ModelError
 from condgof.laws import ModelLike, as_model
 from condgof.study import Reference
@@ -70,8 +71,12 @@ def user_errors(subject: str) -> Iterator[None]:
     """
     try:
         yield
-    except (Exception, SystemExit) as caught:
-        error: BaseException = caught
+    except KeyboardInterrupt:
+        raise
+    except BaseException as caught:
+        if isinstance(caught, (GeneratorExit, TerminatedError)):
+            raise
+        error = caught
         if isinstance(caught, ModelError) and caught.__cause__ is not None:
             error = caught.__cause__
         line = users_line(error)

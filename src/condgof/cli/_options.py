@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from condgof.cli._app import Argument, Group, Option
-from condgof.errors import InputError
+from condgof.errors import InputError, reworded
 from condgof.laws import FAMILIES
 from condgof.result import draws_needed
+from condgof.sample import Csv
 
 # Panels of the help.
 DATA = "Data"
@@ -97,6 +98,29 @@ class ColumnOptions:
             help="Leave out rows with missing values, and say how many.",
         ),
     ] = False
+    delimiter: Annotated[
+        str | None,
+        Option(
+            metavar="MARK",
+            panel=DATA,
+            help="Of CSV: what is between columns; found in the first line unless given.",
+        ),
+    ] = None
+    decimal: Annotated[
+        str,
+        Option(
+            metavar="MARK",
+            panel=DATA,
+            help="Of CSV: what is before the fraction of a number, such as a comma.",
+        ),
+    ] = "."
+
+    @property
+    def csv(self) -> Csv:
+        """How CSV files are written."""
+        mark = {r"\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
+        with reworded(lambda message: f"--{message}"):
+            return Csv(delimiter=mark, decimal=self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)

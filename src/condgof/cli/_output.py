@@ -9,7 +9,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -86,6 +86,23 @@ class OutputFile:
                 raise InputError(f"{place} is {same}. Name another file.")
 
 
+def check_outputs(outputs: Sequence[OutputFile], inputs: Sequence[str]) -> None:
+    """Raise unless all files can be written, none over another or over one that is read."""
+    flags: dict[Path, str] = {}
+    for output in outputs:
+        if output.path is None:
+            continue
+        output.check(inputs)
+        if output.path.exists() and not output.path.is_file():  # /dev/stdout, a pipe
+            continue
+        first = flags.setdefault(output.path.resolve(), output.flag)
+        if first != output.flag:
+            raise InputError(
+                f"{first} and {output.flag} are the same file, {output.path}, and one would"
+                " be written over the other. Name two files."
+            )
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file in one piece: an old file is kept until all of the new one is there."""
     data = content.encode() if isinstance(content, str) else content
@@ -130,9 +147,18 @@ class Printer:
     report: Path | None
 
     def print(
-        self, *, line: str, text: Callable[[], object], document: Mapping[str, Any]
+        self,
+        *,
+        line: str,
+        text: Callable[[], object],
+        document: Mapping[str, Any],
+        write: Callable[[], object],
     ) -> None:
-        """Print a JSON document, one line, or the text, for which a function is called."""
+        """Print a JSON document, one line, or the text, for which a function is called.
+
+        Files are written after that, by `write`: what was found is not lost where a file
+        cannot be written.
+        """
         from condgof import __version__
 
         with naming("standard output"):
@@ -149,9 +175,14 @@ class Printer:
                 print(terminal(line))
             else:
                 text()
-                if self.report is not None:
-                    print(f"→ {terminal(self.report)}")
             sys.stdout.flush()
+        # What users' models print goes to standard error, while a report asks them.
+        with redirect_stdout(sys.stderr):
+            write()
+        is_text = not self.format.json and not self.format.quiet
+        if is_text and self.report is not None:
+            with naming("standard output"):
+                print(f"→ {terminal(self.report)}", flush=True)
 
 
 def print_lines(text: str) -> None:

@@ -54,6 +54,9 @@ class Request:
     table: ColumnNames
     #: The columns of y.
     y: tuple[str, ...]
+    #: The columns that have another role, which patterns leave out: those of y, of groups
+    #: and events, and those of x that are named as they are.
+    taken: tuple[str, ...]
     flag: Spelling
     #: Seed for breaking ties of draws and quantiles.
     seed: int
@@ -66,9 +69,9 @@ class Request:
         """Return what follows an option, () where it is not there."""
         return getattr(self.options, option) or ()
 
-    def pick(self, option: str, without: Sequence[str] = ()) -> list[str]:
+    def pick(self, option: str) -> list[str]:
         """Find the columns that an option names."""
-        return list(self.table.pick(self.words(option), self.flag(option), without))
+        return list(self.table.pick(self.words(option), self.flag(option), self.taken))
 
     def pick_for_each_y(self, *options: str) -> dict[str, list[str]]:
         """Find the columns of options that name one column for each column of y."""
@@ -297,8 +300,7 @@ class Draws(FixedColumns):
 
     @classmethod
     def from_request(cls, request: Request) -> Draws:
-        # A pattern such as y_* may match y itself, which is none of its draws.
-        picked = request.pick("draws", without=request.y)
+        picked = request.pick("draws")
         if len(picked) < MIN_DRAWS:
             one = f"one column, {picked[0]!r}, and one prediction for each row is no draw"
             raise InputError(

@@ -74,6 +74,12 @@ class RowColumns:
     groups: str | None
 
     @property
+    def all(self) -> tuple[str, ...]:
+        """All of these columns."""
+        names = (*self.by, self.event, self.entry, self.groups)
+        return tuple(name for name in names if name is not None)
+
+    @property
     def exclusive(self) -> dict[str, tuple[str, ...]]:
         """The columns by option that can be in no prediction; groups may be anything."""
         flags = {"--event": self.event, "--entry": self.entry}
@@ -157,12 +163,13 @@ def find_roles(
 ) -> Roles:
     """Find the columns that options name in a table, and check that roles go together."""
     y = table.pick(columns.y, "--y")
+    row_columns = rows.pick(table)
+    taken = (*y, *row_columns.all, *table.named(columns.x))
     predictions = []
     for candidate in candidates:
-        request = Request(candidate.options, table, y, candidate.flag, seed)
+        request = Request(candidate.options, table, y, taken, candidate.flag, seed)
         with candidate.named():
             predictions.append(read_predictions(request))
-    row_columns = rows.pick(table)
     uses = [{"--y": y, **row_columns.exclusive, **each.roles} for each in predictions]
     x = table.pick(columns.x, "--x", without=_all_columns(uses))
     for candidate, use in zip(candidates, uses, strict=True):

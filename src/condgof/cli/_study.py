@@ -22,7 +22,7 @@ from condgof.cli._output import write_whole
 from condgof.errors import InputError, MissingPackageError, check_finite, require
 from condgof.null import default_draws
 from condgof.report import draw_criterion, draw_power
-from condgof.sample import NUMBERS
+from condgof.sample import ANY, NUMBERS, Csv, Kind
 from condgof.study import (
     ILLUSTRATIONS,
     METHODS,
@@ -389,7 +389,7 @@ def _misfit(model: Reference, x: FloatArray, text: str) -> Any:
 
 def _read_x(path: str, columns: list[str]) -> FloatArray:
     """Read columns of x, or all where none are named, (n, d)."""
-    table = open_table(path)
+    table = open_table(path, Csv())
     if all(parse_number(name) is not None for name in table.names):
         raise InputError(
             f"{path} has no first line with the names of its columns. Add one."
@@ -397,6 +397,12 @@ def _read_x(path: str, columns: list[str]) -> FloatArray:
     names = table.names
     if columns:
         names = ColumnNames(table.label, table.names).pick(columns, "--x")
+    for name, kind in table.reading(dict.fromkeys(names, ANY)).kinds.items():
+        if kind is not Kind.NUMBERS:
+            raise InputError(
+                f"Column {name!r} of {path} holds {kind}, and a study takes rows of x that"
+                " are numbers. Name the columns of numbers with --x."
+            )
     batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
     parts = [np.column_stack(list(batch.values())) for batch in batches]
     x = np.concatenate([np.empty((0, len(names))), *parts])

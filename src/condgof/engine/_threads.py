@@ -193,6 +193,8 @@ def as_engine(engine: Any) -> Threads | Cluster:
         check_open(engine)
         return Cluster(engine)
     try:
+        if isinstance(engine, bool):
+            raise TypeError("a truth value")
         count = operator.index(engine)
     except TypeError as error:
         wanted = "None (all cores), a number of threads or a dask.distributed.Client"

@@ -13,7 +13,7 @@ from condgof.laws._about import (
     predicted_columns,
     predictions,
 )
-from condgof.laws._as_model import as_model, cdf_rows, drawn, law_of
+from condgof.laws._as_model import as_model, cdf_rows, drawn, fit_notes, law_of
 from condgof.laws._changes import (
     as_counts,
     cell_shares,
@@ -254,6 +254,7 @@ __all__ = [
     "evaluate_cdf_grid",
     "extended",
     "family_name",
+    "fit_notes",
     "fits",
     "from_bins",
     "from_draws",

@@ -11,11 +11,13 @@ import numpy as np
 
 from condgof._typing import FloatArray, IntArray
 from condgof.errors import (
+    FitWarning,
     InputError,
     InputTypeError,
     NonFiniteError,
     check_finite,
     check_object,
+    warn,
 )
 from condgof.laws import (
     _columns,
@@ -183,16 +185,50 @@ def law_of(model: ModelLike, sample: Sample) -> Law:
     return law.facing(sample.y_given)
 
 
+def fit_notes(model: Any, sample: Sample) -> tuple[str, ...]:
+    """Say, and warn, that a fit is not one to check like this; see `FitWarning`."""
+    model = as_model(model)
+    inner = getattr(model, "law", model)  # of a model with events
+    if not isinstance(inner, Model):
+        return ()
+    notes = list(inner.fit_notes)
+    if inner.of_survival and inner is model:
+        notes.append(
+            f"{inner.name} is a model of survival, and all times were taken as events:"
+            " without event= censored times read as a misfit"
+        )
+    fitted = inner.fitted_y
+    same_rows = (
+        fitted is not None
+        and sample.d_y == 1
+        and len(fitted) == sample.n
+        and np.array_equal(np.sort(fitted.astype(float)), np.sort(sample.y[:, 0]))
+    )
+    if same_rows:
+        notes.append(
+            f"the rows have the y that {inner.name} was fitted on: a fit is closer to these"
+            " than to new ones, so use rows that it has not seen, crossfit or composite"
+        )
+    for note in notes:
+        warn(f"{note[0].upper()}{note[1:]}.", FitWarning)
+    return tuple(notes)
+
+
 def _check_index(model: ModelLike, sample: Sample) -> None:
-    """Refuse predictions and x that are pandas objects with different indices."""
+    """Refuse predictions whose index, of pandas, is not that of x (or else of y)."""
     index = getattr(model, "index", None)
-    if index is None or not hasattr(sample.x_given, "iloc"):
+    labels = sample.origin.labels
+    if index is None or labels is None:
         return
-    if sample.left_out and len(index) != sample.n:
-        index = index[sample.kept]
-    if len(index) == sample.n and not index.equals(sample.x_given.index):
-        advice = "Align them first, such as mean.loc[x.index], or pass arrays."
-        raise InputError(f"The predictions and x have different indices. {advice}")
+    if len(index) != len(labels) and sample.kept is not None:
+        labels = labels[sample.kept]
+    if len(index) == len(labels) and not index.equals(labels):
+        has_labels = hasattr(sample.x_given, "iloc")
+        other = "x" if has_labels else "y"
+        raise InputError(
+            f"The predictions and {other} have different indices. Align them first, such as"
+            f" mean.loc[{other}.index], or pass arrays."
+        )
 
 
 def drawn(law: Law, d_y: int, rng: np.random.Generator) -> FloatArray:

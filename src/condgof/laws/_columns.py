@@ -215,6 +215,8 @@ def columns(
         raise InputError(
             "support= goes with score=: other predictions have a support of their own."
         )
+    if param is not None and not family:
+        raise InputError("param= goes with family=, the name of a closed form.")
     if family:
         return _family_columns(family, {} if param is None else param)
     if len(roles.get("mean", ())) != len(roles.get("std", ())):

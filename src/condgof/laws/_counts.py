@@ -21,7 +21,7 @@ from condgof.kernels import Block, Cells
 from condgof.laws._discrete import CellOutcomes, Discrete, Residuals, ResidualSet, flat
 from condgof.laws._law import TINY, Law, check_levels, first_place, refuse_outside
 from condgof.laws._parameters import Array, Parametric, Values, family
-from condgof.sample import as_numbers
+from condgof.sample import LIMITS, as_numbers
 
 #: From counts (n, m) to P(Y ≤ y | x), (n, m).
 Cdf: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -416,6 +416,7 @@ class Binomial(CountFamily):
         refuse_rows(
             bad, "trials must be whole numbers from 0 on, and are not", "Check them there."
         )
+        LIMITS.trials.check(int(min(trials.max(initial=0), 1e18)), "Binomial has")
         return trials, p
 
     def _ends(self, trials: Array, p: Array) -> tuple[AnyArray, AnyArray]:  # type: ignore[override]

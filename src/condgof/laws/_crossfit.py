@@ -16,6 +16,7 @@ from condgof.errors import (
     InputTypeError,
     MissingPackageError,
     RefitError,
+    ShapeError,
     UnsupportedModelError,
     check_count,
     users_code,
@@ -48,6 +49,7 @@ from condgof.laws._law import (
 )
 from condgof.laws._parameters import Parametric
 from condgof.sample import (
+    FrameOrigin,
     RngLike,
     Seed,
     Use,
@@ -385,9 +387,13 @@ def crossfit(
     seed = Seed.of(rng)
     x = x if hasattr(x, "shape") else np.asarray(x)
     y = y if hasattr(y, "shape") else np.asarray(y)
+    for what, part in (("x", x), ("y", y)):
+        if not np.ndim(part):
+            raise ShapeError(f"{what} must have a row for each observation, got none.")
     n = len(y)
     check_rows(x, y, len(x), n)
-    group_numbers = None if groups is None else read_groups(groups, x, n)
+    labels = FrameOrigin.from_sample(x, y).labels
+    group_numbers = None if groups is None else read_groups(groups, x, n, labels=labels)
     if refits != 0:
         refits = check_count(refits, "refits", MOST_REFITS, " 0 is for none, 199 for 0.05.")
     fold_numbers = _split(folds, n, group_numbers, seed)

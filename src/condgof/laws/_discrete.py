@@ -8,10 +8,11 @@ unit vector of the observed class. Kernels (`condgof.kernels`) make features of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from condgof.errors import (
 )
 from condgof.kernels import Block, Cells
 from condgof.laws._law import ByRow, Law, same_as, with_index
-from condgof.sample import as_numbers
+from condgof.sample import as_numbers, column_names, is_frame, native_column
 
 # The most numbers of residuals (64 MB) that are held as an array; of larger ones, rows are
 # computed when they are taken.
@@ -53,6 +54,9 @@ MAX_SORTED_CLASSES = 4 * MAX_RANKS
 # A smaller probability counts as this where its logarithm is taken, so that a single row of
 # a very improbable class does not decide a test.
 LEAST_PROBABILITY = 1e-3
+
+# The name of a column that ends in a whole number: what is before it, and the number.
+NUMBERED_NAME = re.compile(r"(|.*[^-\d])(-?\d+)", re.DOTALL)
 
 # Labels that a message lists before it breaks off.
 MAX_LISTED_LABELS = 8
@@ -314,6 +318,8 @@ def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
         rule = (
             "must hold probabilities, which must not be negative and sum to 1 in each row"
         )
+        if abs(sums[first] - 100.0) < 100.0 * SUM_TOLERANCE:
+            advice = f"They look like percentages: pass {what} / 100."
         raise InputError(f"{what} {rule}; row {first} (counted from 0) {got}. {advice}")
     return np.maximum(p, 0) if least.min() < 0 else p
 
@@ -671,8 +677,9 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
         The probabilities of the classes in each row, or of the second of two classes. The
         array is used as it is and not copied: leave it alone while the law is in use.
     classes : list of K numbers or strings, optional
-        What y calls the classes, in the order of the columns of P; 0, 1, …, K − 1 unless
-        given.
+        What y calls the classes, in the order of the columns of P. Unless given: the names
+        of the columns where P is a frame, and 0, 1, …, K − 1 where it is an array. A frame
+        whose columns are named like the `classes`, in another order, is put in their order.
     ordered : bool
         Whether that order means something (grades, stages): y is then compared by how far
         apart classes lie, too.
@@ -687,7 +694,10 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     >>> cg.adaptive(cg.probabilities(steep, ["no", "yes"]), x, y, rng=1).reject()
     True
     """
-    array = as_numbers(P, "P", advice="Pass an array (n, K) of class probabilities.")
+    table = P
+    if is_frame(P):
+        table, classes = _columns_as_classes(P, classes)
+    array = as_numbers(table, "P", advice="Pass an array (n, K) of class probabilities.")
     if array.ndim == 1:
         array = np.column_stack([1.0 - array, array])
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
@@ -698,6 +708,69 @@ def probabilities(P: Any, classes: Any = None, *, ordered: bool = False) -> Prob
     view.flags.writeable = False
     labels = Classes.from_labels(classes, array.shape[1])
     return with_index(Probabilities(view, labels, bool(ordered)), P)
+
+
+class _NamedColumns(NamedTuple):
+    """A frame of probabilities, and what its columns are called."""
+
+    table: Any
+    classes: Any
+
+
+def _columns_as_classes(frame: Any, classes: Any) -> _NamedColumns:
+    """Match the columns of a frame of probabilities to the classes, by their names.
+
+    Names and classes are compared as text, whatever their types, so that a column "1"
+    holds the probability of the class 1. Where no name is that of a class (p_cat, p_dog),
+    the columns are in the order of the classes.
+    """
+    names = [_text_of_label(name) for name in column_names(frame)]
+    if classes is None:
+        return _NamedColumns(frame, _labels_of_columns(names))
+    if isinstance(classes, (str, bytes)) or np.ndim(classes) != 1:
+        return _NamedColumns(frame, classes)  # which is refused where labels are read
+    wanted = [_text_of_label(label) for label in classes]
+    if sorted(names) == ["False", "True"] and sorted(wanted) == ["0", "1"]:
+        names = [str(int(name == "True")) for name in names]
+    if names == wanted or not set(names) & set(wanted):
+        return _NamedColumns(frame, classes)
+    if sorted(names) != sorted(wanted):
+        raise InputError(
+            f"The columns of P are {_listed(np.array(names))}, and the classes"
+            f" {_listed(np.array(wanted))}. Name the columns as the classes, or pass"
+            " P.to_numpy() if they are in the order of the classes."
+        )
+    order = [names.index(name) for name in wanted]
+    columns = [as_numbers(native_column(frame, j), "P") for j in order]
+    return _NamedColumns(np.column_stack(columns), classes)
+
+
+def _labels_of_columns(names: list[str]) -> Any:
+    """Return what y calls the classes that columns are named after.
+
+    Names that are whole numbers, as they are or after what all of them begin with (p_0,
+    p_1), are numbers; False and True are 0 and 1. None for a single column, which is the
+    probability of the second of two classes.
+    """
+    if len(names) == 1:
+        return None
+    if sorted(names) == ["False", "True"]:
+        return [int(name == "True") for name in names]
+    parts = [NUMBERED_NAME.fullmatch(name) for name in names]
+    prefixes = {part[1] for part in parts if part is not None}
+    if len(prefixes) == 1 and all(parts):
+        return [int(part[2]) for part in parts if part is not None]
+    return names
+
+
+def _text_of_label(label: object) -> str:
+    """Return a label as text; of a whole number, also as text, without a point."""
+    text = str(label)
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
 
 def bernoulli(p: FloatArray) -> Probabilities:

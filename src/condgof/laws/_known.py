@@ -222,6 +222,10 @@ class CellsOfY(ByRow, Discrete):
         )
         return Cells((block,), self.COMPARED_BY)
 
+    def width(self) -> FloatArray:
+        """Return the distance of the outer quantiles, or of an interval's ends, (n, 1)."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(CellsOfY):
@@ -313,6 +317,9 @@ class Quantiles(CellsOfY):
         normal_width = float(np.ptp(np.asarray(ndtri(self.levels)))) or 1.0
         scale = np.maximum(width / normal_width, least_scale(values))
         return values[:, [middle]], scale
+
+    def width(self) -> FloatArray:
+        return np.asarray(self.values[:, -1:] - self.values[:, :1], dtype=np.float64)
 
 
 class _Ends(NamedTuple):
@@ -409,6 +416,13 @@ class Intervals(CellsOfY):
         high = np.where(np.isfinite(finite_high), finite_high, 0.0)
         half_width = np.maximum(0.5 * (high - low), least_scale(np.hstack([low, high])))
         return 0.5 * (low + high), half_width
+
+    def width(self) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            width = np.asarray(self.high[:, -1:] - self.low[:, -1:], dtype=np.float64)
+        # An interval without an end is wider than any number; subgroups need numbers.
+        largest = width[np.isfinite(width)].max(initial=0.0)
+        return np.where(np.isfinite(width), width, 2.0 * largest)
 
 
 def from_quantiles(quantiles: object, levels: object, *, rng: RngLike = 0) -> Quantiles:

@@ -221,7 +221,9 @@ class Law:
     @property
     def rows(self) -> int | None:
         """Number of rows; None where any number fits, or x is still to be passed."""
-        raise NotImplementedError
+        raise UnsupportedModelError(
+            f"{self.name} has no property rows, the number of its rows. Write it."
+        )
 
     @property
     def n(self) -> int:
@@ -547,6 +549,12 @@ class Model:
     beside: Mapping[str, AnyArray] = field(default_factory=dict)
     conditional: bool = True
     batched: bool = False
+    #: y of the rows that the model was fitted on, (n,), where its library keeps them.
+    fitted_y: AnyArray | None = None
+    #: Whether it comes from a library of survival models, where times may be censored.
+    of_survival: bool = False
+    #: What a reader should know of the fit, a sentence each.
+    fit_notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not callable(self.make):
@@ -924,7 +932,10 @@ def row_count(x: Any, n: int | None) -> int:
 
 def with_index(law: L, *predictions: Any) -> L:
     """Return the law after it has stored the pandas index that its predictions share."""
-    indices = [part.index for part in predictions if hasattr(part, "iloc")]
+    # A single row holds for all rows, and its label for none.
+    indices = [
+        part.index for part in predictions if hasattr(part, "iloc") and len(part) != 1
+    ]
     if any(not indices[0].equals(other) for other in indices):
         raise InputError(
             "The predictions have different indices. Align them first, or pass arrays."

@@ -180,6 +180,11 @@ class Parametric(Law):
         row_counts: dict[str, int] = {}
         for name, value in values.items():
             parameter = None
+            if value is None and name not in self._optional():
+                raise InputTypeError(
+                    f"{name} of {type(self).__name__} is None. Pass a number, an array or a"
+                    " function of x."
+                )
             if value is not None:
                 parameter = Parameter.from_value(name, value, self.PLAIN.get(name, 0))
                 if parameter.rowwise and len(parameter.value) != 1:
@@ -199,6 +204,22 @@ class Parametric(Law):
             )
         object.__setattr__(self, "_rows", next(iter(row_counts.values()), None))
         with_index(self, *values.values())
+
+    def _optional(self) -> tuple[str, ...]:
+        """Return the names of parameters that may be absent, and are None then."""
+        declared = fields(self)  # type: ignore[arg-type]
+        return (*self.EITHER, *(f.name for f in declared if f.default is None))
+
+    def facing(self, y: AnyArray) -> Law:
+        """Return the law; one of numbers alone is made as wide as y."""
+        width = np.shape(y)[1] if np.ndim(y) == 2 else 1
+        parameters = self._parameters()
+        all_numbers = all(np.ndim(one.value) == 0 for one in parameters.values())
+        if width == 1 or self.discrete or not all_numbers or self._callable:
+            return super().facing(y)
+        name, first = next(iter(parameters.items()))
+        wide = replace(first, value=np.full((1, width), first.value))
+        return self._with({name: wide}, self.n).facing(y)
 
     def _parameters(self) -> dict[str, Parameter]:
         """Return the parameters by name, in the order of their declaration."""

@@ -89,6 +89,9 @@ def _check_fitted(obj: object) -> None:
         check_is_fitted(obj)
     except NotFittedError as error:
         raise InputError(f"{name} is not fitted yet. Call its fit method first.") from error
+    # A Gaussian process that is not fitted predicts its prior, and scikit-learn lets it.
+    if hasattr(obj, "n_restarts_optimizer") and not hasattr(obj, "X_train_"):
+        raise InputError(f"{name} is not fitted yet. Call its fit method first.")
 
 
 def gaussian_predictor(obj: Any) -> Callable[[Any], Prediction]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -146,7 +146,33 @@ def from_statsmodels(
             advice = "A column of x is a function of it, lambda x: x['name']."
             by_row[name] = as_numbers(value, name, advice=advice).astype(np.float64)
     name = f"{type(model).__name__} of statsmodels"
-    return Model(partial(_law, results, fixed), name, beside=by_row)
+    return Model(
+        partial(_law, results, fixed),
+        name,
+        beside=by_row,
+        fitted_y=_fitted_y(results),
+        fit_notes=_fit_notes(results, name),
+    )
+
+
+def _fitted_y(results: Any) -> AnyArray | None:
+    """Return y of the rows that a model was fitted on, (n,); None where it is none such."""
+    y = np.asarray(getattr(results.model, "endog", None))
+    return y if y.ndim == 1 and y.dtype.kind in "biuf" else None
+
+
+def _fit_notes(results: Any, name: str) -> tuple[str, ...]:
+    """Say that a fit has not converged, where statsmodels knows."""
+    returned = getattr(results, "mle_retvals", None)
+    converged = getattr(results, "converged", True)
+    if isinstance(returned, Mapping):
+        converged = returned.get("converged", converged)
+    if converged is None or bool(converged):
+        return ()
+    return (
+        f"the fit of {name} has not converged: its parameters are not those of the family"
+        " that is checked",
+    )
 
 
 def _law(results: Any, fixed: dict[str, Any], x: TableLike, **by_row: AnyArray) -> Law:

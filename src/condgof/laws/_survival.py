@@ -21,7 +21,7 @@ from condgof.errors import (
 from condgof.laws._as_model import as_model
 from condgof.laws._law import Around, AtRows, Model, ModelLike, as_rows, same_as
 from condgof.laws._library import as_pandas
-from condgof.sample import as_numbers
+from condgof.sample import FrameOrigin, align_rows, as_numbers
 
 #: The note of a law whose survival function is a step function.
 STEPS = "the model's survival function is made of steps, taken as they are: −log of it at y"
@@ -115,7 +115,9 @@ def hazard(z: AnyArray) -> FloatArray:
     return np.asarray(-log_ndtr(-np.asarray(z, dtype=np.float64)))
 
 
-def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> ModelLike:
+def censored(
+    model: object, event: Any, entry: Any = None, x: Any = None, y: Any = None
+) -> ModelLike:
     """Model of times that are right-censored, and perhaps left-truncated.
 
     The tests compare event − Λ(y) + Λ(entry) with 0, its mean given x if the model is true
@@ -129,8 +131,9 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
     event, entry : array_like of shape (n,), or None
         1 where the event came at y, 0 where it had not come by y (None: the model as it
         is); the time from which on a row was watched: it is in the data because y is later.
-    x : frame, optional
-        If `event` and `entry` are pandas objects, their index must be that of x.
+    x, y : frames, optional
+        If `event` and `entry` are pandas objects, they are put in the order of x, or of y
+        where x has no index.
 
     Examples
     --------
@@ -147,8 +150,9 @@ def censored(model: object, event: Any, entry: Any = None, x: Any = None) -> Mod
                 "entry= goes with event=: pass event, 1 for all rows if none is censored."
             )
         return model
-    events = _read_column(event, "event", x)
-    entries = None if entry is None else _read_column(entry, "entry", x)
+    labels = FrameOrigin.from_sample(x, y).labels
+    events = _read_column(event, "event", labels, y)
+    entries = None if entry is None else _read_column(entry, "entry", labels, y)
     _check_events(events)
     if entries is not None and len(entries) != len(events):
         raise ShapeError(f"entry has {len(entries)} rows, and event {len(events)}.")
@@ -171,14 +175,18 @@ def _check_events(events: FloatArray) -> None:
         )
 
 
-def _read_column(values: Any, name: str, x: Any) -> FloatArray:
-    """Return a column of numbers, (n,), which must be complete and have the index of x."""
-    both_have_index = hasattr(values, "iloc") and hasattr(x, "iloc")
-    if both_have_index and len(values) == len(x) and not values.index.equals(x.index):
-        raise InputError(
-            f"{name} and x have different indices. Align them, or pass arrays."
-        )
+def _read_column(values: Any, name: str, labels: Any, y: Any) -> FloatArray:
+    """Return a complete column of numbers, (n,), in the order of the labels of rows.
+
+    `y` is what has as many rows, or None where that is not known.
+    """
+    values = align_rows(values, labels, name)
     numbers = as_numbers(values, name).astype(np.float64)
+    if y is not None and numbers.ndim and len(numbers) != len(y):
+        raise ShapeError(
+            f"{name} has {len(numbers):,} rows, and y has {len(y):,}. Pass one number for"
+            " each row of y."
+        )
     if not numbers.ndim or numbers.size != len(numbers):
         raise ShapeError(
             f"{name} must have shape (n,), one number for each row, got {numbers.shape}."
@@ -265,7 +273,8 @@ def from_lifelines(obj: Any) -> Model:
     has_steps = has_breslow_baseline or "Additive" in name
     last = float(np.max(obj.durations))
     curves = partial(_lifelines_curves, obj)
-    return Model(partial(_survival_law, curves, name, last, has_steps), name)
+    make = partial(_survival_law, curves, name, last, has_steps)
+    return Model(make, name, of_survival=True)
 
 
 def from_sksurv(obj: Any) -> Model:
@@ -285,7 +294,8 @@ def from_sksurv(obj: Any) -> Model:
             " CoxnetSurvivalAnalysis with fit_baseline_model=True)."
         ) from error
     curves = partial(_sksurv_curves, obj)
-    return Model(partial(_survival_law, curves, name, float(times[-1]), True), name)
+    make = partial(_survival_law, curves, name, float(times[-1]), True)
+    return Model(make, name, of_survival=True)
 
 
 def _survival_law(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, TableLike
-from condgof.errors import InputTypeError, require
+from condgof.errors import InputError, InputTypeError, require, shown
 from condgof.laws._distribution import Network, TensorLaw, check_rowwise, doubles
 from condgof.laws._functions import call_density, refuse_flat
 from condgof.laws._law import Law, Model
@@ -194,6 +194,17 @@ def adapt(obj: object) -> Law | Model | None:
     return None
 
 
+def _read_device(device: Any) -> Any:
+    """Return a device of torch, by its name or as it is."""
+    try:
+        return torch_module().device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"device={shown(device)} is no device of torch: {reason}"
+        ) from error
+
+
 def _network(
     model: Any,
     *,
@@ -218,7 +229,7 @@ def _network(
         size=batch_size,
         modules=networks,
         dtype=dtype or like.dtype,
-        device=like.device if device is None else torch.device(device),
+        device=like.device if device is None else _read_device(device),
     )
 
 

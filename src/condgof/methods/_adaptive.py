@@ -210,7 +210,7 @@ def censored_model(
     if event is None and entry is None:
         return model
     needs_memory("event=", x, y)
-    return censored(as_model(model), event, entry, x)
+    return censored(as_model(model), event, entry, x, y)
 
 
 class AdaptiveRun(NamedTuple):

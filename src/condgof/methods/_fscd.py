@@ -45,7 +45,7 @@ from condgof.residuals import (
     SteinTestFunctions,
 )
 from condgof.result import GofResult
-from condgof.sample import Sample, Seed, Use
+from condgof.sample import LIMITS, Sample, Seed, Use
 from condgof.stein import (
     CellTerms,
     Features,
@@ -160,7 +160,9 @@ def fscd(
     (True, True)
     """
     options, seed = read_options(fscd, how)
-    count = check_count(n_locations, "n_locations")
+    count = check_count(
+        n_locations, "n_locations", LIMITS.locations.most, f" {LIMITS.locations.advice}"
+    )
     origin = _origin_of(locations)
     rows = prepare(model, x, y, Units(scale_x, standardize), options, seed).rows
     options = options.for_rows(rows, x)
@@ -593,7 +595,9 @@ def fssd(
     """
     needs_memory("fssd", None, y)
     options, seed = read_options(fssd, how)
-    count = check_count(n_locations, "n_locations")
+    count = check_count(
+        n_locations, "n_locations", LIMITS.locations.most, f" {LIMITS.locations.advice}"
+    )
     origin = _origin_of(locations)
     sample = Sample.unconditional(y, missing=options.missing)
     rows = RowsInMemory.from_law(law_of(as_model(model), sample), sample, Units())

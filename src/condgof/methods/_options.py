@@ -32,6 +32,7 @@ from condgof.null import (
 )
 from condgof.sample import (
     CONTENT_SEED,
+    LIMITS,
     ArraySource,
     RngLike,
     Sample,
@@ -264,6 +265,9 @@ def prepare(
     if not are_arrays and comes_from_source(x, y):
         opened = open_source([model], x, y, options.missing, options.solver)
         (streamed,) = opened.models
+        if units.predictions:
+            LIMITS.searched_columns.check(opened.source.d_x, "x has")
+            LIMITS.responses.check(opened.source.d_y, "y has")
         is_exact = options.chosen_solver(opened.source.n) == "exact"
         return rows_of_source(
             as_model(streamed),
@@ -275,12 +279,23 @@ def prepare(
         )
     law, sample = read_sample(as_model(model), x, y, options.missing)
     refuse_unstable_folds(law)
+    if units.predictions:
+        _check_limits(law, sample)
     is_lowrank = options.chosen_solver(sample.n) == "lowrank"
     with row_numbers_in_errors(sample.kept if sample.left_out else None):
         rows = RowsInMemory.from_law(
             law, sample, units, _subsample(sample, units, seed, is_lowrank=is_lowrank)
         )
     return Prepared(law_or_model=law, rows=rows)
+
+
+def _check_limits(law: Law, sample: Sample) -> None:
+    """Refuse what a search through all columns, and all classes, takes too long for."""
+    LIMITS.searched_columns.check(sample.d_x, "x has")
+    LIMITS.responses.check(sample.d_y, "y has")
+    names = getattr(law, "class_names", None)
+    if names is not None:
+        LIMITS.classes.check(len(names), "The model has")
 
 
 def _subsample(

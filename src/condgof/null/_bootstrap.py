@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from condgof._typing import FloatArray
 from condgof.errors import InputError, InputTypeError, check_count
 from condgof.result import draws_needed
-from condgof.sample import Seed, Use
+from condgof.sample import LIMITS, Seed, Use
 
 BLOCK = 256
 SmallInts: TypeAlias = NDArray[np.int8]
@@ -34,7 +34,7 @@ NULLS = {
 #: What results call the limit that stands for resampling many rows.
 LIMIT = "Gaussian limit"
 #: More bootstrap draws than this are refused.
-MOST_DRAWS = 1_000_000
+MOST_DRAWS = LIMITS.draws.most
 
 
 def pvalue(statistic: float, draws: FloatArray) -> float:
@@ -156,7 +156,7 @@ def permutation_weights(n: int, first: int, m: int, seed: Seed) -> RowWeights:
 
 def check_n_boot(n_boot: object) -> int:
     return check_count(
-        n_boot, "n_boot", MOST_DRAWS, " 1,000 is a good choice.", InputTypeError
+        n_boot, "n_boot", MOST_DRAWS, f" {LIMITS.draws.advice}", InputTypeError
     )
 
 

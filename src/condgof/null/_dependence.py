@@ -396,10 +396,14 @@ def dependence_of(
 def _dependence_by_groups(
     groups: TableLike, n: int, data: object, n_boot: int, sample: Sample | None
 ) -> Dependence:
-    if sample is None or not sample.left_out:
-        codes = read_groups(groups, data, n, None)
-    else:
-        codes = read_groups(groups, data, n + sample.left_out, sample.kept)
+    left_out = 0 if sample is None else sample.left_out
+    codes = read_groups(
+        groups,
+        data,
+        n + left_out,
+        sample.kept if sample is not None and left_out else None,
+        labels=None if sample is None else sample.origin.labels,
+    )
     return Dependence(codes=codes, notes=_notes_on_groups(int(codes.max()) + 1, n_boot))
 
 

@@ -11,6 +11,7 @@ from condgof.sample._content import (
     content_order,
     rows_by_content,
 )
+from condgof.sample._formats import Csv, find_delimiter
 from condgof.sample._frames import (
     CodedColumn,
     Frame,
@@ -20,12 +21,15 @@ from condgof.sample._frames import (
     is_series,
     native_column,
 )
+from condgof.sample._limits import LIMITS, Limit, Limits
+from condgof.sample._query import LANGUAGE, QueryError, select
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import (
     MIN_ROWS,
     Sample,
     align_rows,
     check_rows,
+    label_array,
     read_groups,
 )
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
@@ -55,6 +59,8 @@ __all__ = [
     "CONTENT_SEED",
     "DROP_ADVICE",
     "LABELS",
+    "LANGUAGE",
+    "LIMITS",
     "MIN_ROWS",
     "NUMBERS",
     "TEXT",
@@ -62,10 +68,14 @@ __all__ = [
     "Block",
     "CodedColumn",
     "Column",
+    "Csv",
     "Frame",
     "FrameOrigin",
     "KeyArray",
     "Kind",
+    "Limit",
+    "Limits",
+    "QueryError",
     "RankScores",
     "RngLike",
     "Sample",
@@ -84,12 +94,14 @@ __all__ = [
     "content_keys",
     "content_order",
     "encode_levels",
+    "find_delimiter",
     "fresh",
     "hint",
     "hold",
     "is_frame",
     "is_lazy",
     "is_series",
+    "label_array",
     "list_names",
     "list_texts",
     "missing_in",
@@ -102,5 +114,6 @@ __all__ = [
     "refill",
     "rows_by_content",
     "scan",
+    "select",
     "take_rows",
 ]

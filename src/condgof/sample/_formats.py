@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from condgof.errors import InputError, InputTypeError
+from condgof.errors import InputError, InputTypeError, shown
 from condgof.sample._arrow import arrow
 from condgof.sample._column import Kind
+from condgof.sample._number_text import NumberText, form_of
 
 if TYPE_CHECKING:
     from condgof.sample._table import DataFile
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 16
 #: Bytes of a Parquet file that pyarrow buffers for each column.
 BUFFER_BYTES = 1 << 20
+#: Bytes of a CSV file in which its first line is looked for.
+HEADER_BYTES = 1 << 20
+#: What may be between the columns of a CSV file, if nobody says it.
+DELIMITERS = (",", ";", "\t", "|")
 
 
 class Tail(NamedTuple):
@@ -112,10 +118,36 @@ class Feather(FileFormat):
             yield from map(reader.get_batch, range(reader.num_record_batches))
 
 
+@dataclass(frozen=True)
 class Csv(FileFormat):
-    """CSV in UTF-8, in a file or in memory, whose columns are as the first block looks."""
+    """CSV in UTF-8, in a file or in memory, whose columns are as the first block looks.
+
+    Names of columns are read without the spaces around them.
+
+    Parameters
+    ----------
+    delimiter : str, optional
+        What is between columns; found in the first line unless given.
+    decimal : str
+        What is between the whole part of a number and its fraction.
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
 
     name = "CSV"
+
+    def __post_init__(self) -> None:
+        for option, mark in (("delimiter", self.delimiter), ("decimal", self.decimal)):
+            if mark is not None and (
+                not isinstance(mark, str) or len(mark) != 1 or mark in '"\n\r'
+            ):
+                raise InputError(f"{option} must be one character, got {shown(mark)}.")
+        if self.decimal == self.delimiter:
+            raise InputError(
+                f"decimal and delimiter are both {self.decimal!r}. Numbers and columns need"
+                " different marks."
+            )
 
     def schema(self, path: str | bytes) -> Any:
         csv = arrow("csv")
@@ -123,9 +155,21 @@ class Csv(FileFormat):
             if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
                 raise InputError("The table is text in UTF-16: convert it to UTF-8 first.")
             file.seek(0)
-            parse = csv.ParseOptions(newlines_in_values=True)
-            with csv.open_csv(file, parse_options=parse) as reader:
-                return reader.schema
+            with csv.open_csv(
+                file,
+                parse_options=self._parse_options(path),
+                convert_options=csv.ConvertOptions(decimal_point=self.decimal),
+            ) as reader:
+                schema = reader.schema
+        names = [name.strip() for name in schema.names]
+        fields = zip(names, schema.types, strict=True)
+        return arrow().schema([arrow().field(name, type_) for name, type_ in fields])
+
+    def _parse_options(self, path: str | bytes) -> Any:
+        return arrow("csv").ParseOptions(
+            delimiter=self.delimiter or find_delimiter(_first_line(path)),
+            newlines_in_values=True,
+        )
 
     def batches(self, file: DataFile, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         csv = arrow("csv")
@@ -137,12 +181,17 @@ class Csv(FileFormat):
             include_columns=list(kinds),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,  # "NA" in quotes is a name
+            decimal_point=self.decimal,
         )
-        parse = csv.ParseOptions(newlines_in_values=True)
+        # The names without spaces take the place of those in the first line.
+        read = csv.ReadOptions(column_names=list(file.names), skip_rows_after_names=1)
         with _opened(file.path) as handle:
             try:
                 with csv.open_csv(
-                    handle, parse_options=parse, convert_options=convert
+                    handle,
+                    read_options=read,
+                    parse_options=self._parse_options(file.path),
+                    convert_options=convert,
                 ) as reader:
                     yield from reader
             except arrow().ArrowInvalid as error:
@@ -152,6 +201,30 @@ class Csv(FileFormat):
                     raise
                 name = file.names[int(odd[1])]
                 raise _wrong_value(file, name, odd[2], kinds[name]) from error
+
+
+def find_delimiter(line: str) -> str:
+    """Find what is between columns in the first line of a table: a comma, unless none is.
+
+    Examples
+    --------
+    >>> find_delimiter("age;income;food"), find_delimiter('"a;b",c')
+    (';', ',')
+    """
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {mark: bare.count(mark) for mark in DELIMITERS}
+    if counts[","]:
+        return ","
+    most = max(counts, key=lambda mark: counts[mark])
+    return most if counts[most] else ","
+
+
+def _first_line(source: str | bytes) -> str:
+    """Return the first line of a CSV file, or of its text."""
+    with _opened(source) as file:
+        start = file.read(HEADER_BYTES)
+    text: str = bytes(start).decode("utf-8-sig", errors="replace")
+    return text.partition("\n")[0]
 
 
 def _opened(source: str | bytes) -> Any:
@@ -180,8 +253,11 @@ def _wrong_value(file: DataFile, name: str, value: str, kind: Kind) -> InputType
             break
         row += batch.num_rows
     singular = kind.removesuffix("s")
+    odd = NumberText.from_value(value)
+    written = shown(value) if form_of(value) is None else odd.words
+    comma = " (or read with a decimal comma, --decimal ,)" if odd.has_decimal_comma else ""
     return InputTypeError(
-        f"Column {name!r} of {file.label} holds {value!r}, which is not a {singular}, in"
-        f" row {row} (counted from 0). Correct it, or name another column; of x,"
+        f"Column {name!r} of {file.label} holds {written}, which is not a {singular}, in"
+        f" row {row} (counted from 0). Correct it{comma}, or name another column; of x,"
         " --categorical takes it as text."
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,11 +43,14 @@ class Frame:
         Whether the one column is meant as (n,), as a Series is.
     utc : set of names
         The columns of dates that had a time zone.
+    categorical : set of names
+        The columns of text that are categories, whatever their text looks like.
     """
 
     data: Mapping[str, AnyArray]
     flat: bool = False
     utc: frozenset[str] = frozenset()
+    categorical: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for values in self.data.values():
@@ -75,7 +78,7 @@ class Frame:
 
     def __getitem__(self, rows: Any) -> Frame:
         data = {name: values[rows] for name, values in self.data.items()}
-        return Frame(data, flat=self.flat, utc=self.utc)
+        return replace(self, data=data)
 
     def get_column(self, name: str) -> AnyArray:
         return self.data[name]
@@ -88,6 +91,8 @@ class Frame:
             return self
         for name in self.utc:
             frame[name] = frame[name].dt.tz_localize("UTC")
+        for name in self.categorical:
+            frame[name] = frame[name].astype("category")
         return frame
 
 
@@ -218,6 +223,9 @@ class RawColumn:
     #: Whether the type says that the column holds text or categories. Objects that turn
     #: out to be text are told by their values.
     declared_text: bool = False
+    #: Whether the type says that the column holds categories: of these, text that looks
+    #: like numbers is meant as text.
+    declared_category: bool = False
     #: The categories of a type that gives them an order; None for any other type.
     ordered: OrderedCategories | None = None
     #: Whether the type says that these are dates with a time zone. Objects have zones of
@@ -225,12 +233,15 @@ class RawColumn:
     zoned: bool = False
 
     @classmethod
-    def from_array(cls, values: AnyArray, *, zoned: bool = False) -> RawColumn:
+    def from_array(
+        cls, values: AnyArray, *, zoned: bool = False, category: bool = False
+    ) -> RawColumn:
         """Describe a column (n,) of an array or of a `Frame`."""
         return cls(
             values=values,
             missing=missing_in_array(values),
             type_name=str(values.dtype),
+            declared_category=category,
             zoned=zoned,
         )
 
@@ -254,6 +265,7 @@ class RawColumn:
             missing=np.asarray(series.is_null().to_numpy(), dtype=bool),
             type_name=type_name,
             declared_text=_declares_text(series),
+            declared_category=_declares_category(series),
             ordered=_ordered_categories(series, values),
             zoned=zoned,
         )
@@ -263,7 +275,9 @@ def raw_columns(frame: Any, what: str) -> Iterator[RawColumn]:
     """Yield the columns of a frame in their order; `what` is "x" or "y", for messages."""
     if isinstance(frame, Frame):
         for name, values in frame.data.items():
-            yield RawColumn.from_array(values, zoned=name in frame.utc)
+            yield RawColumn.from_array(
+                values, zoned=name in frame.utc, category=name in frame.categorical
+            )
         return
     columns = frame_from(frame).iter_columns()
     for name, series in zip(column_names(frame), columns, strict=True):
@@ -278,6 +292,13 @@ def _declares_text(series: Series[Any]) -> bool:
     if getattr(series.to_native(), "dtype", None) == np.dtype(object):
         return False
     return isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def _declares_category(series: Series[Any]) -> bool:
+    """Whether the type of a column says that it holds categories, not any text."""
+    import narwhals.stable.v2 as nw
+
+    return isinstance(series.dtype, (nw.Categorical, nw.Enum))
 
 
 def _ordered_categories(series: Series[Any], values: AnyArray) -> OrderedCategories | None:
@@ -336,6 +357,17 @@ class FrameOrigin:
 
         table = nw.from_native(data, eager_only=True, allow_series=True)
         return cls(library=table.implementation, labels=nw.maybe_get_index(table))
+
+    @classmethod
+    def from_sample(cls, x: Any, y: Any) -> FrameOrigin:
+        """Remember whose frame x is, or y where x is none; labels come from either."""
+        origins = [cls.from_data(x), cls.from_data(y)]
+        libraries = [one.library for one in origins if one.library is not None]
+        labels = [one.labels for one in origins if one.labels is not None]
+        return cls(
+            library=libraries[0] if libraries else None,
+            labels=labels[0] if labels else None,
+        )
 
     def build(self, columns: Mapping[str, CodedColumn], rows: IntArray) -> Any:
         """Return a frame of the user's library with these columns.

@@ -30,6 +30,7 @@ from condgof.sample._frames import (
     FrameOrigin,
     column_names,
     is_frame,
+    is_series,
     native_column,
     row_labels,
 )
@@ -134,9 +135,7 @@ class Sample:
         """Do about missing values what `missing` says, and freeze what is left."""
         check_choice(missing, "missing", ("refuse", "drop", "level"))
         n = len(y.values)
-        origin = FrameOrigin.from_data(x.given)
-        if origin.library is None:
-            origin = FrameOrigin.from_data(y.given)
+        origin = FrameOrigin.from_sample(x.given, y.given)
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
         if missing != "refuse":
@@ -445,6 +444,7 @@ def read_groups(
     n: int,
     kept: IntArray | None = None,
     what: str = "groups",
+    labels: Any = None,
 ) -> IntArray:
     """Number the groups of rows by first appearance: only which rows are together matters.
 
@@ -460,6 +460,8 @@ def read_groups(
         The rows to return, of which alone groups must be known; all by default.
     what : str
         What messages call the groups.
+    labels : Index, optional
+        The labels of all rows that the user passed; those of `data` unless given.
 
     Returns
     -------
@@ -469,14 +471,11 @@ def read_groups(
         what = f"The column {groups!r} (groups=)"
         groups = _column_of_groups(groups, data)
     else:
-        groups = align_rows(groups, FrameOrigin.from_data(data).labels, what)
+        if labels is None:
+            labels = FrameOrigin.from_data(data).labels
+        groups = align_rows(groups, labels, what)
     check_object(groups, what)
-    try:
-        values = np.asarray(groups)
-    except ValueError as error:  # lists of different lengths
-        raise ShapeError(
-            f"{what} cannot be read as one group for each row: {error}"
-        ) from error
+    values = label_array(groups, what)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or len(values) != n:
@@ -484,7 +483,9 @@ def read_groups(
             f"{what} must have shape ({n},), one group for each row, got {values.shape}. Of"
             " several kinds of groups, pass the coarsest."
         )
-    missing = missing_in(groups).reshape(n) | missing_in_array(values)
+    missing = missing_in_array(values)
+    if is_series(groups):
+        missing |= missing_in(groups).reshape(n)
     if isinstance(groups, np.ma.MaskedArray):
         missing |= np.ma.getmaskarray(groups).reshape(n)
     if kept is not None:
@@ -499,6 +500,16 @@ def read_groups(
             f"{what} holds values that cannot be told apart: {error}."
         ) from error
     return np.array(codes, dtype=np.int64)
+
+
+def label_array(labels: Any, what: str) -> AnyArray:
+    """Return labels of rows as an array, whatever holds them."""
+    try:
+        return as_array(labels, what, "Pass one label for each row.")
+    except InputTypeError as error:
+        if hasattr(labels, "to_list"):  # integers of 128 bits, which NumPy lacks
+            return np.array(labels.to_list(), dtype=object)
+        raise ShapeError(str(error)) from error
 
 
 def align_rows(values: Any, labels: Any, what: str) -> Any:

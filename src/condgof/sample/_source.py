@@ -6,7 +6,8 @@ are told by what they can do, and NumPy's `asarray` computes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -17,9 +18,11 @@ from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, NonFiniteError, ShapeError
 from condgof.sample._arrow import arrow, numbers_of
 from condgof.sample._column import Column, Kind
+from condgof.sample._formats import Csv
 from condgof.sample._frames import Frame
+from condgof.sample._limits import LIMITS
 from condgof.sample._sample import MIN_ROWS, Sample
-from condgof.sample._table import ANY, NUMBERS, DataFile, PathLike, Table
+from condgof.sample._table import ANY, NUMBERS, TEXT, DataFile, PathLike, Table
 from condgof.sample._values import DROP_ADVICE, constant, names_of, refuse_identifiers
 
 Names: TypeAlias = str | Sequence[str]
@@ -75,6 +78,8 @@ class Blocks:
     flat_y: bool = False
     #: Whether models get x as a frame even if it holds but numbers.
     framed: bool = False
+    #: The columns of x whose text is meant as categories; models get these as such.
+    categorical: frozenset[str] = frozenset()
     #: The number of the first row, which is not 0 for a chunk of a larger sample.
     offset: int = 0
 
@@ -134,7 +139,7 @@ class Blocks:
         return Sample(
             x=block.x,
             y=block.y,
-            x_given=_covariates(x_columns, block.x, self.framed),
+            x_given=_covariates(x_columns, block.x, self.framed, self.categorical),
             y_given=(block.y[:, 0] if self.flat_y else block.y).copy(),
             x_columns=x_columns,
             y_columns=y_columns,
@@ -147,7 +152,9 @@ def _constancy(columns: Sequence[Column], values: FloatArray) -> tuple[Column, .
     return tuple(replace(column, constant=constant(part)) for column, part in pairs)
 
 
-def _covariates(columns: tuple[Column, ...], x: FloatArray, framed: bool) -> Any:
+def _covariates(
+    columns: tuple[Column, ...], x: FloatArray, framed: bool, categorical: frozenset[str]
+) -> Any:
     """Return x (n, d_x) as models get it: an array, a frame, or None without columns.
 
     A frame is one of pandas or, where pandas is not installed, our own.
@@ -155,7 +162,8 @@ def _covariates(columns: tuple[Column, ...], x: FloatArray, framed: bool) -> Any
     if not framed and all(column.kind is Kind.NUMBERS for column in columns):
         return x.copy() if columns else None
     pairs = zip(columns, x.T.copy(), strict=True)
-    return Frame({column.name: column.decode(part) for column, part in pairs}).pandas()
+    data = {column.name: column.decode(part) for column, part in pairs}
+    return Frame(data, categorical=categorical & set(data)).pandas()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,6 +192,7 @@ class Source(Blocks):
     extra_names: tuple[str, ...] = ()
     flat_y: bool = False
     framed: bool = False
+    categorical: frozenset[str] = frozenset()
 
     @classmethod
     def from_table(
@@ -193,6 +202,7 @@ class Source(Blocks):
         y: Sequence[str],
         extra: Sequence[str],
         flat_y: bool = False,
+        categorical: Collection[str] = (),
     ) -> Source:
         """Count the rows of a table, and find the levels of text in x.
 
@@ -204,6 +214,8 @@ class Source(Blocks):
             The names of columns.
         flat_y : bool
             Whether models get one column of y as (n,).
+        categorical : collection of str
+            The columns of x whose text is meant as categories, whatever it looks like.
         """
         files: list[DataFile] = []
         n = 0
@@ -219,6 +231,8 @@ class Source(Blocks):
         for name in x:
             kind = table.kinds[name]
             levels = table.levels(name) if kind is Kind.TEXT else None
+            if levels is not None and name not in categorical:
+                table.refuse_number_text(name, levels)
             refuse_identifiers(f"Column {name!r} of {table.label}", levels or (), n)
             column = Column(name, levels, dates=kind is Kind.DATES, utc=name in table.utc)
             columns.append(column)
@@ -228,6 +242,7 @@ class Source(Blocks):
             y_names=tuple(y),
             extra_names=tuple(dict.fromkeys(extra)),
             flat_y=flat_y,
+            categorical=frozenset(categorical),
         )
 
     @property
@@ -298,6 +313,12 @@ class Source(Blocks):
 
     def _block(self, file: DataFile, rows: IntArray, batch: Any) -> Block:
         """Make a block of a batch; `rows` (n,) are the numbers of its rows in the file."""
+        lost = [c.name for c in self._columns if c.name not in batch.schema.names]
+        if lost:
+            raise InputError(
+                f"{file.label} has no column {lost[0]!r} any more, which it had when it was"
+                " scanned. Scan it again, and leave the files alone while a test runs."
+            )
         parts = [
             numbers_of(batch.column(column.name), column.kind, column.levels)
             for column in self._columns
@@ -341,7 +362,14 @@ class Source(Blocks):
 
 
 def scan(
-    path: PathLike | Sequence[PathLike], *, x: Names, y: Names, extra: Names = ()
+    path: PathLike | Sequence[PathLike],
+    *,
+    x: Names,
+    y: Names,
+    extra: Names = (),
+    categorical: Names = (),
+    delimiter: str | None = None,
+    decimal: str = ".",
 ) -> Source:
     r"""Find a sample in files, to be streamed rather than loaded.
 
@@ -356,6 +384,12 @@ def scan(
         The columns of y, which must be numeric.
     extra : str or list of str, optional
         Other numeric columns to read, for a model.
+    categorical : str or list of str, optional
+        Columns of x that hold categories, also if they are numbers, or text that looks like
+        numbers or dates, which is refused otherwise.
+    delimiter, decimal : str
+        Of CSV: what is between columns, found in the first line unless given, and what is
+        between a number's whole part and its fraction.
 
     Returns
     -------
@@ -379,7 +413,8 @@ def scan(
     if not y_names:
         raise InputError("y is empty. Pass the name of at least one column.")
     for what, names in (("x", x_names), ("y", y_names)):
-        twice = [name for name in names if names.count(name) > 1]
+        LIMITS.columns.check(len(names), f"{what} names")
+        twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
             raise InputError(
                 f"{what} names the column {twice[0]!r} twice. Name each column once."
@@ -388,8 +423,13 @@ def scan(
     kinds = dict.fromkeys(y_names + extra_names, NUMBERS)
     for name in x_names:
         kinds.setdefault(name, ANY)
-    table = Table.from_path(path).reading(kinds)
-    return Source.from_table(table, x_names, y_names, extra_names)
+    categories = _names(categorical, "categorical")
+    for name in categories:
+        if name not in x_names or kinds[name] == NUMBERS:
+            raise InputError(f"categorical names {name!r}, which is no column of x alone.")
+        kinds[name] = TEXT
+    table = Table.from_path(path, Csv(delimiter, decimal)).reading(kinds)
+    return Source.from_table(table, x_names, y_names, extra_names, categorical=categories)
 
 
 def _names(names: object, what: str) -> tuple[str, ...]:

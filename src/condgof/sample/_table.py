@@ -6,7 +6,7 @@ import difflib
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from condgof.errors import InputError, InputTypeError
 from condgof.sample._arrow import arrow, encode_text, kind_of_type, naming, values_of
 from condgof.sample._column import Kind
 from condgof.sample._formats import Csv, Feather, FileFormat, Parquet
+from condgof.sample._number_text import NumberText, number_texts
 
 #: How many names a message lists.
 MAX_LISTED = 10
@@ -38,6 +39,7 @@ FORMATS: Mapping[str, FileFormat] = {
     ".parquet": Parquet(),
     ".pq": Parquet(),
     ".csv": Csv(),
+    ".tsv": Csv(delimiter="\t"),
     ".feather": Feather(),
     ".arrow": Feather(),
     ".ipc": Feather(),
@@ -124,11 +126,16 @@ class Table:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     @classmethod
-    def from_path(cls, path: PathLike | Sequence[PathLike]) -> Table:
-        """Find the files that `scan` describes; read names and types of their columns."""
+    def from_path(
+        cls, path: PathLike | Sequence[PathLike], csv: Csv | None = None
+    ) -> Table:
+        """Find the files that `scan` describes; read names and types of their columns.
+
+        `csv` says how CSV files are written, unless that is to be found out.
+        """
         arrow()
         found = _expand(path)
-        formats = [_format_of(file.path) for file in found]
+        formats = [_format_of(file.path, csv) for file in found]
         for file, file_format in zip(found, formats, strict=True):
             if file_format.name != formats[0].name:
                 raise InputError(
@@ -142,9 +149,9 @@ class Table:
         return cls(label, tuple(files))
 
     @classmethod
-    def from_text(cls, label: str, text: bytes) -> Table:
+    def from_text(cls, label: str, text: bytes, csv: Csv | None = None) -> Table:
         """Read the names and types of the columns of CSV in memory."""
-        return cls(label, (DataFile.from_path(label, text, Csv()),))
+        return cls(label, (DataFile.from_path(label, text, csv or Csv()),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,8 +211,8 @@ class Table:
 
     def _type(self, file: DataFile, name: str) -> Any:
         """Return the type of a column in a file, which must have one of that name."""
-        count = file.names.count(name)
-        if not count:
+        count = 1 if len(file.types) == len(file.names) else file.names.count(name)
+        if name not in file.types:
             unlike = "" if file is self.files[0] else f", unlike {self.files[0].label}"
             raise InputError(
                 f"{file.label} has no column {name!r}{unlike}. {hint(name, file.names)}"
@@ -245,6 +252,34 @@ class Table:
                     }
                 yield data
 
+    def refuse_number_text(self, name: str, levels: Sequence[str]) -> None:
+        """Raise if a column of text, with these `levels`, holds numbers or dates."""
+        odd_levels = number_texts(levels)
+        if not odd_levels or any(_is_dictionary(file, name) for file in self.files):
+            return
+        row, value = self._first_row_with(name, frozenset(odd_levels))
+        odd = NumberText.from_value(value)
+        is_csv = isinstance(self.files[0].format, Csv)
+        comma = " Decimal commas are read with --decimal , (decimal=',' of scan)."
+        raise InputTypeError(
+            f"Column {name!r} of {self.label} is text, and holds {odd.words} in row {row}"
+            " (counted from 0). Text is taken as categories: make numbers or dates of it"
+            f" first.{comma if is_csv and odd.has_decimal_comma else ''} If categories are"
+            f" meant, name the column in --categorical {name} (categorical=[{name!r}] of"
+            " scan)."
+        )
+
+    def _first_row_with(self, name: str, values: Collection[str]) -> tuple[int, str]:
+        """Return the first row, of all files, with one of some values, and that value."""
+        row = 0
+        for file in self.files:
+            for batch in file.batches({name: Kind.TEXT}):
+                for position, value in enumerate(values_of(batch.column(name), Kind.TEXT)):
+                    if value in values:
+                        return row + position, str(value)
+                row += batch.num_rows
+        raise AssertionError(f"no row of {self.label} has any of {values}")
+
     def levels(self, name: str) -> tuple[str, ...]:
         """Read a column of text through, and return what occurs in it, sorted."""
         levels: set[str | None] = set()
@@ -252,6 +287,11 @@ class Table:
             for batch in file.batches({name: Kind.TEXT}):
                 levels.update(encode_text(batch.column(name).unique()).levels)
         return tuple(sorted(level for level in levels if level is not None))
+
+
+def _is_dictionary(file: DataFile, name: str) -> bool:
+    """Whether a column has a type of categories, which says that text is meant."""
+    return bool(arrow().types.is_dictionary(file.types[name]))
 
 
 class FoundFile(NamedTuple):
@@ -309,10 +349,13 @@ def _hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
 
 
-def _format_of(path: str) -> FileFormat:
+def _format_of(path: str, csv: Csv | None) -> FileFormat:
     ending = os.path.splitext(path)[1]
     try:
-        return FORMATS[ending.lower()]
+        found = FORMATS[ending.lower()]
+        if csv is None or not isinstance(found, Csv):
+            return found
+        return Csv(csv.delimiter or found.delimiter, csv.decimal)
     except KeyError:
         raise InputError(
             f"{path} has the ending {ending!r}, which is none of {', '.join(FORMATS)}."
@@ -326,6 +369,8 @@ def _check_readable(path: str) -> None:
         raise InputError(
             f"The name of the file {path} is not in UTF-8: rename the file first."
         )
+    if os.path.islink(path) and not os.path.exists(path):
+        raise InputError(f"{path} is a link to a file that is not there.")
     if not os.path.isfile(path):
         raise InputError(
             f"{path} is a pipe or a device, and tables are read twice. Pass CSV on standard"

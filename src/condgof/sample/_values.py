@@ -6,6 +6,7 @@ becomes NaN.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
@@ -36,6 +37,7 @@ from condgof.sample._arrays import (
 from condgof.sample._column import Column, Kind
 from condgof.sample._containers import fresh, is_flat
 from condgof.sample._frames import (
+    LARGEST_EXACT_INTEGER,
     RawColumn,
     column_names,
     is_frame,
@@ -46,6 +48,8 @@ from condgof.sample._frames import (
     refuse_twice,
     series_from,
 )
+from condgof.sample._limits import LIMITS
+from condgof.sample._number_text import NumberText, number_texts
 
 #: What messages advise about rows with missing values.
 DROP_ADVICE = "Drop or fill those rows first."
@@ -194,8 +198,7 @@ def refuse_identifiers(label: str, levels: Sequence[str], rows: int) -> None:
         return
     raise InputError(
         f"{label} holds text that is different in all {rows} rows, such as {levels[0]!r}:"
-        " it looks like an identifier, or numbers with decimal commas, not a category."
-        " Leave it out, or make numbers of it (decimal=',')."
+        " it looks like an identifier, not a category. Leave it out."
     )
 
 
@@ -293,6 +296,8 @@ def _allowed(text: bool, width: int) -> Contents:
 
 def _check_shape(shape: tuple[int, ...], container: type, what: str) -> None:
     if len(shape) in (1, 2) and 0 not in shape:
+        if len(shape) == 2:
+            LIMITS.columns.check(shape[1], f"{what} has")
         return
     wrong = "is empty" if 0 in shape else "must have shape (n,) or (n, d)"
     got = shape or f"a single {container.__name__}"
@@ -334,6 +339,10 @@ def _as_given_array(data: Any, what: str, text: bool) -> AnyArray:
         "Pass an array, equally long rows, or a frame; text columns of x are fine in a"
         " frame."
     )
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise InputTypeError(
+            f"{what} is a sparse matrix. Pass {what}.toarray(), or the columns that matter."
+        )
     raw = as_array(data, what, advice)
     if not text and raw.dtype.kind in "OU" and raw.ndim and raw.size == len(raw):
         return np.array(data, dtype=object)  # so that NaN in a list does not become text
@@ -407,11 +416,70 @@ def _read_levels(raw: RawColumn, label: str, name: str, contents: Contents) -> R
     # Labels of y are classes, whatever order they have.
     ordered = raw.ordered if contents is Contents.ANYTHING else None
     if ordered is None:
+        _refuse_same_text(raw.values[~raw.missing], label)
         codes, levels = encode(raw.values, raw.missing)
     else:
+        _refuse_twice_in_order(ordered.levels, label)
         codes, levels = encode(ordered.names, raw.missing, ordered.levels)
+    if contents is Contents.ANYTHING and not raw.declared_category:
+        refuse_number_text(codes, levels, label, f"x[{name!r}]")
     column = Column(name, levels, constant(codes), ordered=ordered is not None)
     return ReadColumn(codes, column)
+
+
+def _refuse_same_text(values: AnyArray, label: str) -> None:
+    """Raise if two different values (n,) of a column of categories are the same text."""
+    firsts: dict[str, Any] = {}
+    for value in values:
+        first = firsts.setdefault(str(value), value)
+        if type(first) is not type(value) and first != value:
+            raise InputError(
+                f"{label} has the categories {first!r} and {value!r}, which are the same"
+                " as text. Make all categories text, or all numbers."
+            )
+
+
+def _refuse_twice_in_order(levels: Sequence[str], label: str) -> None:
+    """Raise if two of the ordered categories are the same text, as '1' and 1 are."""
+    twice = [level for level, times in Counter(levels).items() if times > 1]
+    if twice:
+        raise InputError(
+            f"{label} has two categories that are {twice[0]!r} as text. Make all"
+            " categories text, or all numbers."
+        )
+
+
+def refuse_number_text(
+    codes: FloatArray, levels: Sequence[str], label: str, place: str
+) -> None:
+    """Raise if a column of text holds numbers or dates: they are no categories.
+
+    Parameters
+    ----------
+    codes : array, (n,)
+        The position of each row's level, NaN where missing.
+    levels : sequence of str
+        The different values.
+    label : str
+        What messages call the column.
+    place : str
+        How the user writes the column, such as "x['age']".
+    """
+    odd_levels = number_texts(levels)
+    if not odd_levels:
+        return
+    row = int(np.argmax(np.isin(codes, [levels.index(level) for level in odd_levels])))
+    odd = NumberText.from_value(levels[int(codes[row])])
+    convert = f"pandas.to_numeric({place})"
+    if odd.has_decimal_comma:
+        convert = f"{place}.str.replace(',', '.').astype(float), or read with decimal=','"
+    if odd.is_date:
+        convert = f"pandas.to_datetime({place})"
+    raise InputTypeError(
+        f"{label} is text, and holds {odd.words} in row {row} (counted from 0)."
+        f" Text is taken as categories: make numbers or dates of it, such as {convert};"
+        f" or, if categories are meant, {place}.astype('category')."
+    )
 
 
 def _read_numbers(raw: RawColumn, label: str, name: str, are_labels: bool) -> ReadColumn:
@@ -429,8 +497,22 @@ def _read_numbers(raw: RawColumn, label: str, name: str, are_labels: bool) -> Re
             " dates. Turn it into numbers or text first."
         )
     numbers = np.asarray(values, dtype=np.float64)
+    if values.dtype.kind in "iu" and known.size:
+        _refuse_inexact(values[~raw.missing], label)
     levels = tuple(map(str, np.unique(known))) if are_labels else None
     return ReadColumn(numbers, Column(name, levels, constant(numbers), boolean=boolean))
+
+
+def _refuse_inexact(values: AnyArray, label: str) -> None:
+    """Raise if whole numbers (n,) are so large that doubles cannot tell them apart."""
+    largest = max(abs(int(values.min())), abs(int(values.max())))
+    if largest < LARGEST_EXACT_INTEGER:
+        return
+    if len(np.unique(values.astype(np.float64))) < len(np.unique(values)):
+        raise InputError(
+            f"{label} holds whole numbers up to {largest:,}, which are the same as doubles"
+            " from 2^53 on: it looks like an identifier. Leave it out, or make it text."
+        )
 
 
 def names_of(name: str, width: int) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of the names, as the end of a message; "" where none is near."""
+    if not isinstance(name, str):
+        return " Pass a name, which is text."
     near = difflib.get_close_matches(name, list(known), 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -532,6 +532,6 @@ def problem(name: str) -> Problem:
     >>> problem("qgm").h0
     False
     """
-    if name not in PROBLEMS:
+    if not isinstance(name, str) or name not in PROBLEMS:
         raise unknown_name("problem", name, PROBLEMS)
     return PROBLEMS[name]

@@ -26,9 +26,9 @@ from condgof.check._size import (
 )
 from condgof.check.effects import ErrorKind, EventTilt, Odds, Tilt
 from condgof.check.kinds._classes import wider_by
-from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
+from condgof.check.kinds._rows import CheckedRows, FrameColumn, RowTable, rows_class
 from condgof.check.kinds._signals import CellSignals, Signals
-from condgof.laws import Event, Law, moments_of, normalised
+from condgof.laws import CellsOfY, Event, Law, moments_of, normalised
 from condgof.methods import LOCAL_BANDWIDTH, narrowed
 from condgof.residuals import (
     IntervalResiduals,
@@ -54,11 +54,14 @@ class StatementRows(CheckedRows):
     statements: tuple[Event, ...]  #: All of them, in increasing probability.
     some_statements: tuple[Event, ...]  #: Those that are examined one by one.
     shares: FloatArray  #: The probabilities of the cells, (K,).
+    #: How far apart the outer quantiles, or the ends of the largest interval, are, (n, 1).
+    width: FloatArray
 
     @classmethod
     def from_law(
         cls, table: RowTable, law: Law, residuals: StatementResiduals
     ) -> StatementRows:
+        assert isinstance(law, CellsOfY)
         names = [column.name for column in table.y_columns]
         return cls(
             table=table,
@@ -68,7 +71,15 @@ class StatementRows(CheckedRows):
             statements=residuals.statements,
             some_statements=residuals.some_statements,
             shares=residuals.shares,
+            width=law.width(),
         )
+
+    def predicted_columns(self) -> Iterator[FrameColumn]:
+        """Yield the location, and the width as users compute it from their columns."""
+        if self.moments is None:
+            return
+        yield from self._by_column("predicted", self.moments.location)
+        yield from self._by_column(self.scale_name, self.width)
 
     @staticmethod
     def statement_label(statement: Event) -> str:
