@@ -27,6 +27,7 @@ from counts import COUNT_CHECKS
 from directions import DIRECTION_CHECKS
 from effects import EFFECT_CHECKS
 from evidence import EVIDENCE_CHECKS
+from families import FAMILY_CHECKS
 from findable import FINDABLE_CHECKS
 from grouped import GROUP_CHECKS
 from monitoring import MONITOR_CHECKS
@@ -116,6 +117,7 @@ def main() -> int:
         **SIZE_CHECKS,
         **KIND_CHECKS,
         **EVIDENCE_CHECKS,
+        **FAMILY_CHECKS,
         **DIRECTION_CHECKS,
         **EFFECT_CHECKS,
         **MONITOR_CHECKS,

@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -22,10 +23,15 @@ from condgof.errors import (
     UnsupportedModelError,
 )
 from condgof.methods import (
+    EXTREME_EVENTS,
+    EXTREME_ROWS,
     MEAN_ROWS,
+    MOST_EXTREME,
     ODDS,
     PIT_ENDS,
     SPREAD_ROWS,
+    ExtremeBet,
+    ExtremeRanks,
     NormalBet,
     ShapeBet,
     TiltBet,
@@ -124,6 +130,90 @@ def test_a_change_is_seen_where_there_is_none_no_sooner_than_the_run_length():
             m.update(np.zeros(150), 0.5 + 1.3 * rng.normal(size=150))
         seen.append(m.changes[0]["rows"] if m.changed else m.rows)
     assert np.mean(seen) > 300
+
+
+def extreme_wealth(ranks, before):
+    """Log wealth after each of some ranks, row by row, with one start at the first."""
+    low = high = 0
+    log_wealth = 0.0
+    each = []
+    for rows, rank in enumerate(ranks):
+        number = before + rows + 1
+        c_low = min((low + 1) / number, MOST_EXTREME)
+        c_high = min((high + 1) / number, MOST_EXTREME)
+        total = 2 * EXTREME_EVENTS + EXTREME_ROWS + rows
+        bet_low = (EXTREME_EVENTS + low) / total
+        bet_high = (EXTREME_EVENTS + high) / total
+        if rank <= c_low:
+            log_wealth += np.log(bet_low / c_low)
+            low += 1
+        elif rank >= 1 - c_high:
+            log_wealth += np.log(bet_high / c_high)
+            high += 1
+        else:
+            log_wealth += np.log((1 - bet_low - bet_high) / (1 - c_low - c_high))
+        each.append(log_wealth)
+    return each
+
+
+def started(before):
+    """Bets on extreme ranks, begun after some rows with all of their wealth."""
+    process = ExtremeRanks(ExtremeBet(), np.log(np.full((1, 1, 2, 1), 0.5)), before)
+    process.begin(before)
+    process.offsets[:] = np.log(0.5)
+    return process
+
+
+def test_bets_on_extreme_ranks_are_products_row_by_row():
+    rng = np.random.default_rng(3)
+    ranks = rng.random(60)
+    ranks[10::7] = 1 - rng.random(8) * 1e-4
+    process = started(2000)
+    wealth = [
+        np.logaddexp.reduce(process.add_ranks(np.array([[rank]]), 2000 + i).ravel())
+        for i, rank in enumerate(ranks)
+    ]
+    np.testing.assert_allclose(wealth, extreme_wealth(ranks, 2000), atol=1e-9)
+    assert wealth[-1] > 5  # eight ranks beyond nearly all others
+
+
+def test_extreme_ranks_win_nothing_on_average_over_all_orders():
+    """Every rank of three rows after sixteen others, all of them equally likely."""
+    numbers = np.arange(17, 20)
+    total = 0.0
+    for ranks in product(*map(range, numbers)):
+        middles = (np.array(ranks) + 0.5) / numbers
+        total += np.exp(started(16).add_ranks(middles[:, None], 16)).sum()
+    assert total / np.prod(numbers) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_rows_far_out_are_a_change_also_if_they_are_few():
+    """1.5% of the rows: bets on shift, spread and shape need three times as many rows."""
+    delays = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=3000)
+        far = (np.arange(3000) >= 1500) & (rng.random(3000) < 0.015)
+        y[far] = rng.uniform(10, 30, far.sum())
+        m = cg.monitor(cg.models.Normal(mean=0.0, std=1.0), rng=seed).update(
+            np.zeros(3000), y
+        )
+        delays.append(m.changes[0]["rows"] - 1500 if m.changed else 1500)
+    assert min(delays) > 0
+    assert np.mean(delays) < 650
+
+
+def test_words_tell_a_model_that_is_wrong_from_one_that_has_changed():
+    x, y = rows(400)
+    always = cg.monitor(LINE, rng=0).update(x, y + 0.5)
+    assert always.alarm
+    assert not always.changed
+    assert "no change was noticed" in always.words
+    x, y = rows(2400)
+    later = cg.monitor(LINE, rng=0).update(x, y + (np.arange(2400) >= 1500))
+    assert later.alarm
+    assert later.changed
+    assert "no change" not in later.words
 
 
 def test_tilt_wealth_is_the_average_of_its_tilts():

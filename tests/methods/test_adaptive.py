@@ -289,6 +289,8 @@ class TestColumnsOfX:
             "level",
             "constant",
             "locations",
+            "category columns",
+            "shapes",
             "surprises",
         }
         json.dumps(result.to_dict(), allow_nan=False)

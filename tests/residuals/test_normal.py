@@ -11,7 +11,9 @@ import oracle
 from condgof.residuals import (
     GRID_END,
     GRID_STEPS,
+    JOINT_SPREAD,
     SMALLEST_DIRECTION,
+    AveragedTestFunctions,
     NormalTestFunctions,
     draw_top_surprises,
     excess,
@@ -117,6 +119,46 @@ def test_several_columns(d_y):
     np.testing.assert_allclose(
         several.covariance[both, both], variance * np.eye(d_y), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("d_y", [2, 3, 5])
+def test_joint_spread_is_the_product_of_sizes(d_y):
+    several = NormalTestFunctions.at_bandwidths(BANDWIDTHS, d_y)
+    z = np.random.default_rng(2).normal(size=(20_000, d_y))
+    mean = np.sqrt(2 / np.pi)
+    spread = np.sqrt(1 - 2 / np.pi)
+    pairs = [(a, b) for a in range(d_y) for b in range(a + 1, d_y)]
+    expected = [
+        (np.abs(z[:, a]) - mean) * (np.abs(z[:, b]) - mean) / spread**2 for a, b in pairs
+    ]
+    block = columns(several, JOINT_SPREAD)
+    xi = several.look_up(z)
+    np.testing.assert_allclose(xi[:, block], np.transpose(expected), rtol=1e-4, atol=1e-4)
+    # The covariance with every function but those of all columns together is exact.
+    with_others = xi[:, block].T.astype(float) @ xi / len(z)
+    error = 6 * np.sqrt(np.square(xi[:, block]).T.astype(float) @ np.square(xi)) / len(z)
+    table_error = 3e-3 if d_y < 4 else 0.02
+    assert (np.abs(with_others - several.covariance[block]) < error + table_error).all()
+    np.testing.assert_array_equal(several.covariance[block, block], np.eye(len(pairs)))
+
+
+def test_which_functions_meet_pairs_and_shapes():
+    def names(test_functions, blocks):
+        return [block.name for block in test_functions.blocks[blocks]]
+
+    one = NormalTestFunctions.at_bandwidths(BANDWIDTHS, 1)
+    several = NormalTestFunctions.at_bandwidths(BANDWIDTHS, 2)
+    counts = AveragedTestFunctions.at_bandwidths(BANDWIDTHS)
+    joint = ["z", "surprise", "correlation", JOINT_SPREAD]
+    assert names(one, one.blocks_for_columns) == ["z", "surprise", "shift"]
+    assert names(one, one.blocks_for_details) == ["z", "surprise"]
+    assert names(several, several.blocks_for_columns) == joint
+    assert names(several, several.blocks_for_pairs) == joint
+    for functions in (one, several, counts):
+        shapes = names(functions, functions.blocks_for_shapes)
+        assert shapes == ["spread", "skew", "tails"]
+    many = NormalTestFunctions.at_bandwidths(BANDWIDTHS, 4)
+    assert names(many, many.blocks_for_details) == []  # 20 functions
 
 
 def test_top_surprises_are_drawn_without_drawing_all():

@@ -10,16 +10,22 @@ import oracle
 from condgof.kernels import Categorical, CovariateKernel, Gaussian, OnColumns
 from condgof.sample import Column, XUnits
 from condgof.stein import (
+    Cell,
     FeatureMap,
     Features,
     categories,
+    category_columns,
+    cells,
     constant,
     in_units,
     marginals,
     nystrom,
     pairs,
     scales,
+    shapes,
     single_locations,
+    triples,
+    waves,
 )
 
 KERNEL = CovariateKernel((OnColumns(Gaussian(1.4), (0, 1)),))
@@ -130,6 +136,72 @@ def test_pairs_are_centred_products(x):
     np.testing.assert_allclose(one.raw(x)[:, 0], product - product.mean(), atol=1e-5)
     many = pairs(range(40), np.random.default_rng(0).normal(size=(9, 40)), 100)
     assert len(many.labels) == 100 == len(set(many.labels))
+
+
+def centred(columns):
+    table = np.array(columns, dtype=float).T
+    return table - table.mean(axis=0)
+
+
+def test_triples_are_centred_products_of_three_ranks():
+    x = np.random.default_rng(0).normal(size=(50, 4))
+    features = Features((triples([0, 2, 3, 1], x),))
+    assert [block.label for block in features.blocks] == [
+        (0, 2, 3),
+        (0, 2, 1),
+        (0, 3, 1),
+        (2, 3, 1),
+    ]
+    expected = [
+        [np.prod([3**0.5 * (2 * norm.cdf(row[c]) - 1) for c in block.label]) for row in x]
+        for block in features.blocks
+    ]
+    np.testing.assert_allclose(features.evaluate(x), centred(expected), atol=1e-5)
+
+
+def test_shapes_are_a_constant_and_a_centred_cosine(x):
+    features = Features((shapes([1, 0], x),))
+    assert [block.columns for block in features.blocks] == [slice(0, 2), slice(2, 4)]
+    values = features.evaluate(x)
+    np.testing.assert_allclose(values[:, ::2], 0.5**0.5, rtol=1e-6)
+    expected = [np.cos(np.pi * norm.cdf(x[:, c])) for c in (1, 0)]
+    np.testing.assert_allclose(values[:, 1::2], centred(expected), atol=0.01)
+
+
+def test_waves_are_centred_cosines_of_the_rank(x):
+    features = Features((waves([1, 0], x),))
+    assert [(block.label, block.columns) for block in features.blocks] == [
+        (1, slice(0, 28)),
+        (0, slice(28, 56)),
+    ]
+    ranks = [norm.cdf(x[:, c]) for c in (1, 0)]
+    orders = range(5, 33)
+    expected = [min(1, 16 / k) * np.cos(np.pi * k * r) for r in ranks for k in orders]
+    # A rank is rounded to a step of the grid, by up to 0.0018 in the middle.
+    error = np.pi * 32 * 0.0018
+    np.testing.assert_allclose(features.evaluate(x), centred(expected), atol=1.1 * error)
+
+
+def test_cells_are_centred_indicators_of_two_values():
+    x = np.random.default_rng(0).integers(0, 3, size=(60, 3)).astype(float)
+    chosen = [Cell((0, 1.0), (2, 0.0)), Cell((1, 2.0), (2, 2.0)), Cell((0, 1.0), (1, 2.0))]
+    features = Features((cells(chosen, x),))
+    expected = [[row[a] == v and row[b] == w for row in x] for (a, v), (b, w) in chosen]
+    np.testing.assert_allclose(features.evaluate(x), centred(expected), atol=1e-6)
+    assert [block.label for block in features.blocks] == chosen
+
+
+def test_category_columns_have_a_block_of_all_categories():
+    x = np.random.default_rng(0).integers(0, 4, size=(90, 2)).astype(float)
+    values = [np.array([0.0, 1.0, 3.0]), np.array([2.0, 1.0])]
+    features = Features((category_columns([0, 1], values, x),))
+    expected = []
+    for column, own in enumerate(values):
+        for value in own:
+            is_value = x[:, column] == value
+            expected.append(is_value / np.sqrt(is_value.mean()))
+    np.testing.assert_allclose(features.evaluate(x), centred(expected), atol=1e-5)
+    assert [block.columns for block in features.blocks] == [slice(0, 3), slice(3, 5)]
 
 
 def test_features_from_raw_columns_are_linear(x):

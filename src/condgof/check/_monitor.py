@@ -28,8 +28,13 @@ from condgof.methods import (
 from condgof.result import Shown, check_alpha
 from condgof.sample import Column, RngLike, Sample, Seed, is_frame
 
+#: What an alarm is followed by as long as no change was noticed.
+WRONG_NOT_CHANGED = (
+    "An alarm says that the model is wrong, perhaps from the start. Whether it has changed"
+    " is another question (`changed`): no change was noticed."
+)
 #: The version of saved states.
-VERSION = 1
+VERSION = 2
 #: Numbers that the rows in memory may take.
 MOST_NUMBERS = 20_000
 #: Rows that are in memory at most, however few numbers they have.
@@ -253,7 +258,10 @@ class Monitor(Shown):
 
     @property
     def alarm(self) -> bool:
-        """Whether the evidence has ever reached 1/alpha."""
+        """Whether the evidence has ever reached 1/alpha: is the model wrong at all?
+
+        A model that was always a little wrong raises an alarm, too; see `changed`.
+        """
         return self._alarm is not None
 
     @property
@@ -272,7 +280,10 @@ class Monitor(Shown):
 
     @property
     def changed(self) -> bool:
-        """Whether the model was ever seen to fit otherwise than before."""
+        """Whether rows were ever seen to differ from those before: has it changed?
+
+        A model that was always wrong in the same way has not.
+        """
         return bool(self.changes)
 
     @property
@@ -307,6 +318,8 @@ class Monitor(Shown):
                 f"Changed since about row {change['since']:,}, noticed after"
                 f" {change['rows']:,} rows."
             )
+        elif alarm is not None:
+            sentences.append(WRONG_NOT_CHANGED)
         return " ".join(sentences)
 
     def _grouping_words(self, group: int) -> str:
@@ -668,7 +681,8 @@ def monitor(
       rows.
     - *Has it changed?* As long as nothing changes, ranks of z among all rows before are
       uniform; bets against that (a Shiryaev–Roberts sum) see a change where there is none
-      after `run_length` rows on average, or later.
+      after `run_length` rows on average, or later. Half of the bets are on rows that rank
+      beyond all others.
 
     Memory does not grow: sums, and at most 2,000 of the latest rows. Evidence is added up
     after each of the first 32 rows, then in steps of at most 32. Rows must be independent

@@ -18,12 +18,17 @@ from condgof.methods._fscd import climb, fscd, fssd, split_rows
 from condgof.methods._kcsd import kcsd, ksd
 from condgof.methods._maps import power_criterion, witness
 from condgof.methods._monitor import (
+    EXTREME_EVENTS,
+    EXTREME_ROWS,
     LONGEST_STEP,
     MEAN_ROWS,
+    MOST_EXTREME,
     ODDS,
     PIT_ENDS,
     SPREAD_ROWS,
     Alarm,
+    ExtremeBet,
+    ExtremeRanks,
     KeptRows,
     MonitoredRows,
     NormalBet,
@@ -50,10 +55,13 @@ from condgof.methods._scores import prediction_name, scores
 from condgof.methods._several import Contrasts, Measured, contrast, measured, prepare_joint
 
 __all__ = [
+    "EXTREME_EVENTS",
+    "EXTREME_ROWS",
     "FAMILIES",
     "LOCAL_BANDWIDTH",
     "LONGEST_STEP",
     "MEAN_ROWS",
+    "MOST_EXTREME",
     "ODDS",
     "PIT_ENDS",
     "SPREAD_ROWS",
@@ -62,6 +70,8 @@ __all__ = [
     "Alarm",
     "Contrasts",
     "Design",
+    "ExtremeBet",
+    "ExtremeRanks",
     "FamilySpec",
     "HowToRead",
     "HowToTest",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -32,9 +33,11 @@ from condgof.null import (
     NullDraws,
     Reference,
 )
+from condgof.residuals import TestFunctions
 from condgof.result import GofResult
 from condgof.sample import CONTENT_SEED, Sample, Seed, Use, XUnits, names_of
 from condgof.stein import (
+    Cell,
     FeatureMap,
     Features,
     Panel,
@@ -43,12 +46,17 @@ from condgof.stein import (
     RowsInMemory,
     Units,
     categories,
+    category_columns,
+    cells,
     constant,
     in_units,
     marginals,
     pairs,
     scales,
+    shapes,
     single_locations,
+    triples,
+    waves,
 )
 
 #: Bandwidths on x, in multiples of the median distance.
@@ -71,6 +79,20 @@ MOST_CATEGORIES = 40
 LEAST_CATEGORY_ROWS = 5
 #: Most pairs of columns.
 MOST_PAIRS = 500
+#: Columns of more numbers than this have no triples: 10 columns have 120 of them.
+MOST_TRIPLE_COLUMNS = 10
+#: Columns of more numbers than this have no fine waves, 28 features each.
+MOST_WAVE_COLUMNS = 16
+#: Columns of more numbers than this are not asked for the shape of y along them.
+MOST_SHAPE_COLUMNS = 64
+#: Rows that fine waves need: six in each half period.
+LEAST_WAVE_ROWS = 200
+#: A column of numbers with at most so many values has a cell for each of them.
+MOST_CELL_VALUES = 8
+#: Most cells of two columns, the largest ones.
+MOST_CELLS = 600
+#: Rows that a cell needs.
+LEAST_CELL_ROWS = 8
 #: Reference draws, by which statistics are scaled and ranked: more take more time, fewer
 #: know less of the tails (docs/dev/adaptive.md).
 REFERENCE_DRAWS = 299
@@ -101,14 +123,23 @@ def adaptive(
     - *columns*: each numeric column of x, and of what the model predicts, by itself,
     - *categories* and *spread by category*: each level of a category, or of a column of two
       values,
-    - *pairs*: products of two columns,
+    - *category columns*: all levels of a category together,
+    - *cells* and *spread by cell*: rows with one value in each of two categories, or
+      columns of few values,
+    - *pairs* and *triples*: products of two columns, and of three where there are at most
+      10,
+    - *waves*: cosines of the ranks of each numeric column, of 5 to 32 half periods, where
+      there are at most 16 columns,
+    - *shapes*: spread, skew and tails of y, overall and along each numeric column,
     - *locations*: 40 single rows of x, as in `fscd` with one location (J = 1),
     - *constant*: 1, which asks whether y is right on the whole; *level* asks it of its mean
       and spread.
 
     Of y these are the Stein functions at bandwidths 4, 2, 1 and ½, and, where normal scores
     z of the model's CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and
-    Legendre polynomials of the PIT (shift, spread, skew, tails). A last family,
+    Legendre polynomials of the PIT (shift, spread, skew, tails). For pairs of columns of y
+    there are z_a·z_b and (|z_a| − c)(|z_b| − c), c = E|Z|: correlation and joint spread. A
+    last family,
     *surprises*, asks whether the largest surprises are too large; with scores alone, of up
     to 4,096 rows, whether y lies farther out than they say, by ``s·f + f'`` of the tanh f
     of residuals of y on x. Counts and ordered classes have the same functions, of the
@@ -452,7 +483,7 @@ def make_design(rows: RowsInMemory, precision: float | None = None) -> Design:
             precision=precision or LANDMARK_PRECISION,
             cap=MOST_LANDMARKS if precision is None else MOST_LANDMARKS_ASKED,
         )
-        others = _other_features(rows, kernel_x, locations)
+        others = _other_features(rows, kernel_x, locations, test_functions)
         features = Features((kernel_features, *others))
     plan = Plan(features, test_functions)
     return Design(
@@ -479,7 +510,10 @@ def _choose_locations(
 
 
 def _other_features(
-    rows: RowsInMemory, kernel_x: CovariateKernel, locations: FloatArray
+    rows: RowsInMemory,
+    kernel_x: CovariateKernel,
+    locations: FloatArray,
+    test_functions: TestFunctions,
 ) -> Iterator[FeatureMap]:
     """Yield the features of x beside its kernel, in the order that panels need."""
     columns = rows.sample.x_columns
@@ -507,6 +541,38 @@ def _other_features(
     numeric_x = [i for i in numeric if i < d_x]
     if len(numeric_x) > 1:
         yield in_units(pairs(numeric_x, normal, MOST_PAIRS), to_ranks)
+    different = _different_columns(numeric, d_x, normal)
+    if _has_blocks(test_functions.blocks_for_details):
+        if len(numeric_x) in range(3, MOST_TRIPLE_COLUMNS + 1):
+            yield in_units(triples(numeric_x, normal), to_ranks)
+        is_few = len(different) in range(1, MOST_WAVE_COLUMNS + 1)
+        if is_few and rows.n >= LEAST_WAVE_ROWS:
+            yield in_units(waves(different, normal), to_ranks)
+        if rows.residuals.tests_locations:
+            yield from _cell_features(rows)
+    is_few = len(different) in range(1, MOST_SHAPE_COLUMNS + 1)
+    if is_few and _has_blocks(test_functions.blocks_for_shapes):
+        yield in_units(shapes(different, normal), to_ranks)
+
+
+def _different_columns(numeric: Sequence[int], d_x: int, normal: FloatArray) -> list[int]:
+    """Return columns of numbers without predictions that are monotone in a column of x.
+
+    Columns of `normal` (n, d) are normal scores of ranks, of which the first d_x are those
+    of x: such a prediction is equal to a column or to its negative, and so are its waves.
+    """
+    different = [column for column in numeric if column < d_x]
+    of_x = [normal[:, column] for column in different]
+    for column in numeric[len(different) :]:
+        own = normal[:, column]
+        if not any(np.allclose(own, one) or np.allclose(own, -one) for one in of_x):
+            different.append(column)
+    return different
+
+
+def _has_blocks(blocks: slice) -> bool:
+    """Return whether a range of numbers of blocks has any."""
+    return bool(blocks.stop > blocks.start)
 
 
 def _category_features(rows: RowsInMemory) -> Iterator[FeatureMap]:
@@ -534,6 +600,53 @@ def _category_features(rows: RowsInMemory) -> Iterator[FeatureMap]:
         yield categories(np.array(columns), np.array(values), np.array(shares))
 
 
+def _cell_features(rows: RowsInMemory) -> Iterator[FeatureMap]:
+    """Yield indicators of cells of two columns, and whole columns of categories.
+
+    Columns of cells are categories, and numbers of few values.
+    """
+    values: dict[int, FloatArray] = {}
+    whole: dict[int, FloatArray] = {}
+    for i, column in enumerate(rows.sample.x_columns):
+        distinct, counts = np.unique(rows.x[:, i], return_counts=True)
+        most = MOST_CATEGORIES if column.categorical else MOST_CELL_VALUES
+        if column.constant or (len(distinct) > most and not column.categorical):
+            continue
+        largest = np.argsort(-counts, kind="stable")[:most]
+        kept = distinct[largest[counts[largest] >= LEAST_CELL_ROWS]]
+        if len(kept):
+            values[i] = kept
+        if len(kept) > 2 and column.categorical:
+            whole[i] = kept
+    if whole:
+        yield category_columns(list(whole), list(whole.values()), rows.x)
+    chosen = _largest_cells(rows.x, values)
+    if chosen:
+        yield cells(chosen, rows.x)
+
+
+def _largest_cells(x: FloatArray, values: dict[int, FloatArray]) -> list[Cell]:
+    """Return the cells of two columns that have most rows of x, in their order.
+
+    `values` are those of each column that have cells. Cells that are as large as a category
+    of one of the columns are left out: their rows are compared already.
+    """
+    found: list[Cell] = []
+    sizes: list[int] = []
+    is_value = {i: x[:, [i]] == own for i, own in values.items()}
+    for a, b in combinations(values, 2):
+        counts = is_value[a].T.astype(np.float64) @ is_value[b]
+        of_a = is_value[a].sum(axis=0)
+        of_b = is_value[b].sum(axis=0)
+        for j, k in zip(*np.nonzero(counts >= LEAST_CELL_ROWS), strict=True):
+            if counts[j, k] < min(of_a[j], of_b[k]):
+                first = (a, float(values[a][j]))
+                found.append(Cell(first=first, second=(b, float(values[b][k]))))
+                sizes.append(int(counts[j, k]))
+    largest = np.argsort(-np.array(sizes), kind="stable")[:MOST_CELLS]
+    return [found[k] for k in np.sort(largest)]
+
+
 def _panels(plan: Plan) -> tuple[Panel, ...]:
     """Say which blocks meet: kernel and constant all functions of y, the others few."""
     functions = plan.test_functions
@@ -545,6 +658,11 @@ def _panels(plan: Plan) -> tuple[Panel, ...]:
             functions.blocks_for_columns,
         ),
         Panel(plan.features.family("pairs"), functions.blocks_for_pairs),
+        Panel(
+            plan.features.family("triples", "waves", "category columns", "cells"),
+            functions.blocks_for_details,
+        ),
+        Panel(plan.features.family("shapes"), functions.blocks_for_shapes),
     ]
     return tuple(one for one in panels if one.features.stop > one.features.start)
 

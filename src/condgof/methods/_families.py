@@ -15,6 +15,7 @@ from condgof._typing import IntArray
 from condgof.null import Family, NullDraws
 from condgof.residuals import (
     CORRELATION,
+    JOINT_SPREAD,
     MEAN,
     OUTLIERS,
     SURPRISE,
@@ -34,7 +35,7 @@ STAGED_GAINS = (
     "gain of a column",
 )
 #: Functions of y whose mean over all rows is the family "level", beside the shift.
-LEVEL = ("z", MEAN, SURPRISE, CORRELATION)
+LEVEL = ("z", MEAN, SURPRISE, CORRELATION, JOINT_SPREAD)
 #: The first Legendre polynomial of the PIT, which is in "level" and in "constant".
 SHIFT = "shift"
 
@@ -86,7 +87,7 @@ FAMILIES = (
     ),
     FamilySpec(
         name="columns",
-        weight=0.19,
+        weight=0.26,
         description="each numeric column of x, and of what is predicted, by itself",
         features="columns",
     ),
@@ -106,7 +107,7 @@ FAMILIES = (
     ),
     FamilySpec(
         name="level",
-        weight=0.36,
+        weight=0.55,
         description="mean and spread of y overall",
         features="constant",
         takes=lambda block: block.name in (*LEVEL, SHIFT),
@@ -127,9 +128,47 @@ FAMILIES = (
     ),
     FamilySpec(
         name="pairs",
-        weight=0.07,
+        weight=0.10,
         description="products of two columns of x",
         features="pairs",
+    ),
+    FamilySpec(
+        name="triples",
+        weight=0.04,
+        description="products of three columns of x",
+        features="triples",
+    ),
+    FamilySpec(
+        name="waves",
+        weight=0.20,
+        description="fine waves along each numeric column of x",
+        features="waves",
+    ),
+    FamilySpec(
+        name="category columns",
+        weight=0.20,
+        description="all categories of a column of x together",
+        features="category columns",
+    ),
+    FamilySpec(
+        name="cells",
+        weight=0.35,
+        description="rows with one value in each of two columns of x",
+        features="cells",
+        takes=lambda block: block.name != SURPRISE,
+    ),
+    FamilySpec(
+        name="spread by cell",
+        weight=0.08,
+        description="the spread of y in rows with one value in each of two columns of x",
+        features="cells",
+        takes=lambda block: block.name == SURPRISE,
+    ),
+    FamilySpec(
+        name="shapes",
+        weight=0.15,
+        description="the shape of y along each numeric column of x",
+        features="shapes",
     ),
     FamilySpec(
         name=OUTLIERS,

@@ -119,6 +119,14 @@ GROUPING_SHARES = (0.5, 0.2, 0.3)
 NORMAL_SHARES = (0.5, 0.3, 0.2)
 #: Share of the wealth on the shape of the PIT, where bets are on normal scores.
 SHAPE_SHARE = 0.06
+#: Share of the wealth on rows beyond all others, where bets are on ranks.
+EXTREME_SHARE = 0.5
+#: Extreme rows, on either side, that the prior of their share counts for,
+EXTREME_EVENTS = 0.5
+#: and other rows that it counts for.
+EXTREME_ROWS = 50.0
+#: A rank is never extreme with a larger probability than this, on either side.
+MOST_EXTREME = 0.25
 
 #: Added to the seed for ties of ranks: other random numbers than those of the law's draws.
 RANK_SEED = 2**40
@@ -250,6 +258,46 @@ class TiltBet(Bet):
     def coordinates(self, z: FloatArray) -> int:
         """Return 1: tilts are of the whole y."""
         return 1
+
+
+class ExtremeBet(Bet):
+    """That a few rows rank beyond all rows before, at the lower or the upper end.
+
+    A rank keeps no magnitude: of 2,500 rows, the first that lies far beyond the others has
+    a rank below 1/2,500, and so it wins at most a factor of 2,500; the k-th has one below
+    k/2,500. The bet is on just these ranks. A rank u is *extreme* if u ≤ c or u ≥ 1 − c
+    with c = (k + 1)/N, N being the number of rows that are ranked, this one included, and k
+    the number of extreme ranks since the start on that side: c is known before the row is.
+
+    Shares of rows that are extreme, at the lower and the upper end, have a Dirichlet prior
+    with parameters a, a and b, a = EXTREME_EVENTS and b = EXTREME_ROWS. With k₁ and k₂
+    extreme ranks in n rows the log wealth is
+
+        log Γ(a + k₁) + log Γ(a + k₂) + log Γ(b + n − k₁ − k₂) − log Γ(2a + b + n)
+
+    less the same of k₁ = k₂ = n = 0, and less Σ log p, p being the probability of what
+    happened in each row if nothing changes: c₁, c₂ or 1 − c₁ − c₂.
+    """
+
+    kinds = ("extreme rows",)
+    #: k₁, k₂, n and Σ log p.
+    width = 4
+
+    def statistics(self, z: FloatArray, tilts: FloatArray) -> FloatArray:
+        raise NotImplementedError("What is extreme depends on the start: `ExtremeRanks`.")
+
+    def log_wealth(self, sums: FloatArray) -> FloatArray:
+        low = sums[..., 0]
+        high = sums[..., 1]
+        rows = sums[..., 2]
+        prior = 2.0 * EXTREME_EVENTS + EXTREME_ROWS
+        value = gammaln(EXTREME_EVENTS + low) + gammaln(EXTREME_EVENTS + high)
+        value += gammaln(EXTREME_ROWS + rows - low - high) - gammaln(prior + rows)
+        value -= 2.0 * gammaln(EXTREME_EVENTS) + gammaln(EXTREME_ROWS) - gammaln(prior)
+        return np.asarray((value - sums[..., 3])[..., None])
+
+    def kind_shares(self) -> FloatArray:
+        return np.ones(1)
 
 
 def choose_bet(tilt_kinds: tuple[str, ...]) -> Bet:
@@ -682,6 +730,28 @@ class ShiryaevRoberts(EProcess):
         return math.log(ROWS_BETWEEN_STARTS)
 
 
+class ExtremeRanks(ShiryaevRoberts):
+    """Wealth of `ExtremeBet` on ranks: one bin of one grouping."""
+
+    def add_ranks(self, ranks: FloatArray, before: int) -> FloatArray:
+        """Add ranks (n, C) of rows, with `before` rows ranked before them.
+
+        Returns the log wealth, (S, C, 1, 2, 1).
+        """
+        sums = self.sums[:, :, 0, 0]
+        for number, row in enumerate(ranks, start=before + 1):
+            ends = np.minimum((sums[..., :2] + 1.0) / number, MOST_EXTREME)
+            is_low = row <= ends[..., 0]
+            is_high = row >= 1.0 - ends[..., 1]
+            usual = 1.0 - ends[..., 0] - ends[..., 1]
+            chance = np.where(is_low, ends[..., 0], np.where(is_high, ends[..., 1], usual))
+            sums[..., 0] += is_low
+            sums[..., 1] += is_high
+            sums[..., 2] += 1.0
+            sums[..., 3] += np.log(chance)
+        return self.offsets + self._earned()
+
+
 def make_processes(
     kind: type[EProcess], bet: Bet, shares: FloatArray, last: int
 ) -> list[EProcess]:
@@ -775,17 +845,26 @@ class ChangeDetector:
         bet = NormalBet()
         shares = bet.kind_shares() / (RESOLUTIONS * coordinates)
         shape = (coordinates, 1, RESOLUTIONS, len(shares))
-        shares = np.broadcast_to(shares, shape)
-        self.processes = make_processes(ShiryaevRoberts, bet, shares, last)
+        shares = np.broadcast_to(shares, shape) * (1.0 - EXTREME_SHARE)
+        self.by_scores = make_processes(ShiryaevRoberts, bet, shares, last)
+        extreme = np.full((*shape[:3], 1), EXTREME_SHARE / (RESOLUTIONS * coordinates))
+        self.extreme = ExtremeRanks(ExtremeBet(), np.log(extreme), last)
         #: How many rows there were in each cell of normal scores, (C, RANK_CELLS).
         self.counts = np.zeros((coordinates, RANK_CELLS), dtype=np.int64)
 
+    @property
+    def processes(self) -> list[EProcess]:
+        """All e-processes of the detector."""
+        return [*self.by_scores, self.extreme]
+
     def add(self, rows: KeptRows, done: int) -> Change | None:
         """Add rows up to the number `done`; return a change if there was one."""
+        before = int(self.counts[0].sum())
         ranks = self._ranks(rows)
         ranked = rows._replace(z=normal_scores(ranks))
         one_bin = np.zeros((len(ranks), 1), dtype=np.int64)
-        wealth = [process.add(one_bin, ranked) for process in self.processes]
+        wealth = [process.add(one_bin, ranked) for process in self.by_scores]
+        wealth.append(self.extreme.add_ranks(ranks, before))
         if wealth[0].size:
             log_wealth = log_sum(np.array([log_sum(each) for each in wealth]))
             if log_wealth >= math.log(self.run_length):

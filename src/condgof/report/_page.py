@@ -56,6 +56,12 @@ FAMILIES = {
     "constant": "all rows together",
     "locations": "single places in x",
     "pairs": "pairs of columns",
+    "triples": "products of three columns",
+    "waves": "fine waves along single columns",
+    "category columns": "all levels of a column together",
+    "cells": "levels of two columns at once",
+    "spread by cell": "spread in levels of two columns at once",
+    "shapes": "the shape of y along single columns",
     "surprises": "rows that lie too far out",
     "staged gains": "steps in single columns, one after the other",
 }

@@ -79,6 +79,10 @@ class CensoredTestFunctions(TestFunctions):
     def blocks_for_pairs(self) -> slice:
         return self.plain.blocks_for_pairs
 
+    @property
+    def blocks_for_shapes(self) -> slice:
+        return self.plain.blocks_for_shapes
+
     def evaluate(self, residuals: CensoredResiduals) -> AnyArray:
         return self.at_times(residuals.z, residuals.event, residuals.entry_z)
 

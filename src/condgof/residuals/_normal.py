@@ -40,6 +40,13 @@ SINGLE_FUNCTIONS = ("z", "surprise", "shift", "spread", "skew", "tails")
 #: Of these, the first three meet single columns of x, and the first two meet pairs.
 FOR_COLUMNS = 3
 FOR_PAIRS = 2
+#: Of several columns of y, correlation and joint spread come after these two, and meet
+#: single columns and pairs, too,
+FOR_SEVERAL = 4
+#: but not of more columns of y than this, which have too many pairs.
+MOST_JOINT_COLUMNS = 4
+#: The last three, spread, skew and tails of the PIT, meet shapes.
+FOR_SHAPES = 3
 #: Several columns of y: landmarks of the kernel on all of them together,
 JOINT_LANDMARKS = 64
 #: draws for its second moment beyond three columns (a grid up to there),
@@ -49,7 +56,12 @@ JOINT_DIRECTIONS = 48
 #: What is called by these names in `blocks`.
 SURPRISE = "surprise"
 CORRELATION = "correlation"
+JOINT_SPREAD = "joint spread"
 ALL_COLUMNS = "all columns together"
+#: E|Z| of a standard normal Z,
+MEAN_SIZE = (2.0 / np.pi) ** 0.5
+#: and the standard deviation of |Z|.
+SIZE_SPREAD = (1.0 - 2.0 / np.pi) ** 0.5
 #: At most this many of the largest surprises are compared with what n rows should have.
 MOST_SURPRISES = 512
 #: The additional statistic of normal scores: whether the largest surprises are too large.
@@ -104,8 +116,9 @@ class NormalTestFunctions(TestFunctions):
         for block in self.table_blocks:
             sized.append(SizedBlock(block, self.d_y * block.size))
             if block.name == SURPRISE and self.joint is not None:
-                pairs = TestFunctionBlock(CORRELATION, is_scale=False)
-                sized.append(SizedBlock(pairs, self.d_y * (self.d_y - 1) // 2))
+                for name in (CORRELATION, JOINT_SPREAD):
+                    of_pairs = TestFunctionBlock(name, is_scale=False)
+                    sized.append(SizedBlock(of_pairs, self.d_y * (self.d_y - 1) // 2))
         if self.joint is not None:
             sized.append(SizedBlock(TestFunctionBlock(ALL_COLUMNS), self.joint.width))
         return side_by_side(sized)
@@ -115,12 +128,25 @@ class NormalTestFunctions(TestFunctions):
         return [block.is_scale for block in self.blocks].index(False)
 
     @property
+    def _has_few_pairs(self) -> bool:
+        """Whether there are pairs of columns of y, and not too many."""
+        return 1 < self.d_y <= MOST_JOINT_COLUMNS
+
+    @property
     def blocks_for_columns(self) -> slice:
-        return slice(self._first_single, self._first_single + FOR_COLUMNS)
+        count = FOR_SEVERAL if self._has_few_pairs else FOR_COLUMNS
+        return slice(self._first_single, self._first_single + count)
 
     @property
     def blocks_for_pairs(self) -> slice:
-        return slice(self._first_single, self._first_single + FOR_PAIRS)
+        count = FOR_SEVERAL if self._has_few_pairs else FOR_PAIRS
+        return slice(self._first_single, self._first_single + count)
+
+    @property
+    def blocks_for_shapes(self) -> slice:
+        names = [block.name for block in self.blocks]
+        end = names.index(SINGLE_FUNCTIONS[-1]) + 1
+        return slice(end - FOR_SHAPES, end)
 
     def evaluate(self, residuals: Any) -> AnyArray:
         return self.look_up(residuals.u)
@@ -141,6 +167,8 @@ class NormalTestFunctions(TestFunctions):
             for block in self.table_blocks
         }
         by_name[CORRELATION] = [clipped[:, first] * clipped[:, second]]
+        sizes = standard_size(clipped)
+        by_name[JOINT_SPREAD] = [sizes[:, first] * sizes[:, second]]
         by_name[ALL_COLUMNS] = [self.joint.apply_operator(clipped, -clipped)]
         columns = [part for block in self.blocks for part in by_name[block.name]]
         return np.concatenate(columns, axis=1, dtype=np.float32)
@@ -190,6 +218,16 @@ def _joint_covariance(functions: NormalTestFunctions, single: FloatArray) -> Flo
     same_column = y_column[:, None] == y_column
     exact = np.where(same_column, single[np.ix_(table_column, table_column)], 0.0)
     covariance[np.ix_(place, place)] = exact
+    blocks = {block.name: block.columns for block in functions.blocks}
+    joint_spread = blocks[JOINT_SPREAD]
+    # Products of two independent numbers of mean 0 are uncorrelated with functions of one
+    # column and, by symmetry, with z_a·z_b. The quadrature is less exact, |z| being bent.
+    with_all = covariance[joint_spread, blocks[ALL_COLUMNS]].copy()
+    covariance[joint_spread] = 0.0
+    covariance[:, joint_spread] = 0.0
+    covariance[joint_spread, joint_spread] = np.eye(joint_spread.stop - joint_spread.start)
+    covariance[joint_spread, blocks[ALL_COLUMNS]] = with_all
+    covariance[blocks[ALL_COLUMNS], joint_spread] = with_all.T
     return covariance
 
 
@@ -253,6 +291,11 @@ def single_functions(z: AnyArray) -> FloatArray:
     """Return `SINGLE_FUNCTIONS` of z, of mean 0 and variance 1 under N(0, 1), (n, 6)."""
     z = np.clip(z, -LARGEST_SCORE, LARGEST_SCORE)
     return np.column_stack([z, surprise(z) - 1.0, legendre(ndtr(z))])
+
+
+def standard_size(z: FloatArray) -> FloatArray:
+    """Return (|z| − E|Z|)/sd|Z|, of mean 0 and variance 1 under N(0, 1)."""
+    return np.asarray((np.abs(z) - MEAN_SIZE) / SIZE_SPREAD)
 
 
 def surprise(z: AnyArray) -> FloatArray:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: Stretches of rows that are examined for autocorrelation where not all rows are at hand.
 #: Several of them, far from each other, see dependence that comes and goes.
 STRETCHES = 4
+#: Most test functions that meet fine functions of x, of which there are many.
+MOST_FOR_DETAILS = 16
 
 
 class DependenceValues(NamedTuple):
@@ -157,6 +159,23 @@ class TestFunctions(ABC):
     def blocks_for_pairs(self) -> slice:
         """The blocks that meet products of two columns of x."""
         return self.blocks_for_columns
+
+    @property
+    def blocks_for_details(self) -> slice:
+        """The blocks that meet fine functions of x, of which there are many.
+
+        These are waves, triples, cells of two columns and whole columns of categories. They
+        meet what pairs meet, or nothing where that is too much work.
+        """
+        blocks = self.blocks[self.blocks_for_pairs]
+        if sum(block.size for block in blocks) > MOST_FOR_DETAILS:
+            return slice(0, 0)
+        return self.blocks_for_pairs
+
+    @property
+    def blocks_for_shapes(self) -> slice:
+        """The blocks that are the shape of y, beside its mean and spread; perhaps none."""
+        return slice(0, 0)
 
 
 class Residuals(ABC):

@@ -251,6 +251,11 @@ class AveragedTestFunctions(TestFunctions):
     def blocks_for_pairs(self) -> slice:
         return slice(self._first_single, self._first_single + 1 + FOR_PAIRS)
 
+    @property
+    def blocks_for_shapes(self) -> slice:
+        of_normal = self.normal.blocks_for_shapes
+        return slice(of_normal.start + 1, of_normal.stop + 1)  # `MEAN` comes before z
+
     def kernel_of(self, block: TestFunctionBlock) -> Kernel:
         return Gaussian(block.bandwidth or 1.0)
 

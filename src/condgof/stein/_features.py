@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,17 @@ MOST_RICH_COLUMNS = 64
 LONG_WAVES = (3, 4)
 #: Short waves on a single column, which make another block.
 SHORT_WAVES = (5, 6, 7, 8)
+#: Fine waves on a single column are cosines of its ranks from this order on, half periods
+#: over all ranks,
+FIRST_FINE_WAVE = 5
+#: up to this order: a half period has 16 rows at n = 500.
+LAST_FINE_WAVE = 32
+#: Waves of a higher order k than this count less, by a factor of this over k.
+FULL_WAVES = 16
+#: The mean square of a cosine, whose root the constant beside a cosine is.
+COSINE_SQUARE = 0.5
+#: A uniform rank, from −1 to 1, times this has variance 1.
+UNIT_RANK = 3**0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +68,13 @@ class FeatureMap:
     """
 
     #: What kind of functions these are: "x" (a kernel on x), "constant", "columns",
-    #: "categories", "pairs" or "locations".
+    #: "categories", "locations", "pairs", "triples", "waves", "category columns", "cells"
+    #: or "shapes".
     family: str
     raw_columns: Callable[[FloatArray], AnyArray]  #: x (n, d_x) → raw columns (n, ·).
     #: What each block is of, by family: the multiple of the bandwidths for "x", the number
-    #: of the column, (column, value) of a category, both columns of a pair, the number of
-    #: the location; None for the constant.
+    #: of the column, (column, value) of a category, two of these of a cell, the columns of
+    #: a pair or triple, the number of the location; None for the constant.
     labels: tuple[Any, ...]
     sizes: tuple[int, ...]  #: How many features each block has.
     #: The whitening matrix W that raw columns of each block are multiplied by, (·, size);
@@ -318,9 +331,7 @@ def marginals(columns: list[int], x: FloatArray) -> FeatureMap:
     labels = tuple(column for column in columns for _ in sizes)
 
     def look_up(rows: FloatArray) -> SingleArray:
-        clipped = np.clip(rows[:, columns], -COLUMN_GRID_END, COLUMN_GRID_END)
-        step = (clipped + COLUMN_GRID_END) * (COLUMN_GRID_STEPS / (2.0 * COLUMN_GRID_END))
-        return table[np.rint(step).astype(np.int32)].reshape(len(rows), -1)
+        return table[grid_steps(rows[:, columns])].reshape(len(rows), -1)
 
     made = FeatureMap(
         family="columns", raw_columns=look_up, labels=labels, sizes=sizes * len(columns)
@@ -375,6 +386,137 @@ def categories(columns: IntArray, values: FloatArray, shares: FloatArray) -> Fea
         "categories", lambda x: (x[:, columns] == values).astype(np.float32), labels
     )
     return replace(indicators, centre=shares.astype(np.float32))
+
+
+def category_columns(
+    columns: Sequence[int], values: Sequence[FloatArray], x: FloatArray
+) -> FeatureMap:
+    """Take all categories of a column as one block, for each of some columns.
+
+    Indicators are centred on rows x (n, d_x) and divided by the root of the share of rows
+    that have the category, so that all categories count alike.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        The columns of x.
+    values : sequence of ndarray
+        The categories of each column, as numbers.
+    """
+    sizes = tuple(len(own) for own in values)
+    column_of = np.repeat(np.asarray(columns, dtype=np.int64), sizes)
+    value_of = np.concatenate(values)
+    shares = (x[:, column_of] == value_of).mean(axis=0)
+    weights = (1.0 / np.sqrt(shares)).astype(np.float32)
+    made = FeatureMap(
+        family="category columns",
+        raw_columns=lambda rows: (rows[:, column_of] == value_of) * weights,
+        labels=tuple(int(column) for column in columns),
+        sizes=sizes,
+    )
+    return made.centred(x)
+
+
+class Cell(NamedTuple):
+    """The rows that have one value in a column and one value in another column."""
+
+    first: tuple[int, float]  #: A column, and its value.
+    second: tuple[int, float]  #: The other column, and its value.
+
+
+def cells(chosen: Sequence[Cell], x: FloatArray) -> FeatureMap:
+    """Take indicators of cells of two columns, each a block, centred on x (n, d_x)."""
+    sides = [cell.first for cell in chosen] + [cell.second for cell in chosen]
+    distinct = {side: k for k, side in enumerate(dict.fromkeys(sides))}
+    columns = np.array([column for column, _ in distinct])
+    values = np.array([value for _, value in distinct])
+    first = np.array([distinct[cell.first] for cell in chosen])
+    second = np.array([distinct[cell.second] for cell in chosen])
+
+    def look_up(rows: FloatArray) -> SingleArray:
+        is_side = (rows[:, columns] == values).astype(np.float32)
+        return np.asarray(is_side[:, first] * is_side[:, second])
+
+    return FeatureMap.one_each("cells", look_up, chosen).centred(x)
+
+
+def waves(columns: Sequence[int], x: FloatArray) -> FeatureMap:
+    """Take cosines of the ranks of single columns of high orders, one block a column.
+
+    They are min(1, 16/k)·cos(πkr), k = 5 to 32, of the rank r in (0, 1). Columns of x
+    (n, d_x) are normal scores of ranks; waves are centred on x.
+    """
+    index = np.asarray(columns, dtype=np.int64)
+    orders = np.arange(FIRST_FINE_WAVE, LAST_FINE_WAVE + 1)
+    table = _cosine_table(LAST_FINE_WAVE)[:, FIRST_FINE_WAVE - 1 :]
+    table = table * np.minimum(1.0, FULL_WAVES / orders).astype(np.float32)
+    made = FeatureMap(
+        family="waves",
+        raw_columns=lambda rows: table[grid_steps(rows[:, index])].reshape(len(rows), -1),
+        labels=tuple(int(column) for column in columns),
+        sizes=(len(orders),) * len(columns),
+    )
+    return made.centred(x)
+
+
+def shapes(columns: Sequence[int], x: FloatArray) -> FeatureMap:
+    """Take a constant and the cosine πr of the rank r of single columns, a block each.
+
+    What is wrong in one half of a column is half in the constant and half in the cosine: a
+    block of both loses nothing. Columns of x (n, d_x) are normal scores of ranks; cosines
+    are centred on x, and the constant has their mean square.
+    """
+    index = np.asarray(columns, dtype=np.int64)
+
+    def look_up(rows: FloatArray) -> SingleArray:
+        both = np.full((len(rows), len(index), 2), COSINE_SQUARE**0.5, dtype=np.float32)
+        both[:, :, 1] = _cosine_table(1)[grid_steps(rows[:, index]), 0]
+        return both.reshape(len(rows), -1)
+
+    means = look_up(x).mean(axis=0, dtype=np.float64)
+    means[::2] = 0.0
+    return FeatureMap(
+        family="shapes",
+        raw_columns=look_up,
+        labels=tuple(int(column) for column in columns),
+        sizes=(2,) * len(columns),
+        centre=means.astype(np.float32),
+    )
+
+
+@cache
+def _cosine_table(order: int) -> SingleArray:
+    """Return cosines of ranks on the grid of normal scores, (grid, order)."""
+    grid = np.linspace(-COLUMN_GRID_END, COLUMN_GRID_END, COLUMN_GRID_STEPS + 1)
+    waves_of = np.cos(np.pi * np.multiply.outer(ndtr(grid), np.arange(1, order + 1)))
+    return np.asarray(waves_of, dtype=np.float32)
+
+
+def grid_steps(scores: FloatArray) -> IntArray:
+    """Return the nearest steps of the grid of normal scores, in the shape of `scores`."""
+    clipped = np.clip(scores, -COLUMN_GRID_END, COLUMN_GRID_END)
+    step = (clipped + COLUMN_GRID_END) * (COLUMN_GRID_STEPS / (2.0 * COLUMN_GRID_END))
+    return np.rint(step).astype(np.int32)
+
+
+def triples(columns: Sequence[int], x: FloatArray) -> FeatureMap:
+    """Return products of three columns, as ranks of variance 1, centred on x.
+
+    Columns of x (n, d_x) are normal scores of ranks. Products of three of these would leave
+    most of the weight to a few rows: ranks r in (0, 1) are taken as √3·(2r − 1).
+    """
+    three = np.array(list(combinations(columns, 3)), dtype=np.int64)
+
+    def product(rows: FloatArray) -> FloatArray:
+        used = np.unique(three)
+        ranks = np.zeros(rows.shape)
+        ranks[:, used] = UNIT_RANK * (2.0 * ndtr(rows[:, used]) - 1.0)
+        return np.asarray(
+            ranks[:, three[:, 0]] * ranks[:, three[:, 1]] * ranks[:, three[:, 2]]
+        )
+
+    labels = (tuple(map(int, some)) for some in three)
+    return FeatureMap.one_each("triples", product, labels).centred(x)
 
 
 def pairs(columns: Sequence[int], x: FloatArray, most: int) -> FeatureMap:
