@@ -68,7 +68,7 @@ from condgof.result import GofResult
 from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
-    from condgof import study
+    from condgof import sklearn, study, testing
     from condgof.report import plot_power
 
 __version__ = "0.2.0"
@@ -128,7 +128,9 @@ __all__ = [
     "rank",
     "scan",
     "scores",
+    "sklearn",
     "study",
+    "testing",
     "witness",
     "zheng",
 ]
@@ -136,8 +138,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the parts that most programs do not need when they are first asked for."""
-    if name == "study":
-        return importlib.import_module("condgof.study")
+    if name in ("sklearn", "study", "testing"):
+        return importlib.import_module(f"condgof.{name}")
     if name == "plot_power":
         return importlib.import_module("condgof.report._studies").plot_power
     raise AttributeError(f"module 'condgof' has no attribute {name!r}")

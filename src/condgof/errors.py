@@ -160,6 +160,10 @@ class SupportWarning(CondgofWarning):
     """y looks bounded, and its Stein scores came without a support."""
 
 
+class CensoringWarning(CondgofWarning):
+    """A model of survival times came without ``event=``: all rows are taken as events."""
+
+
 def warn(message: str, category: type[CondgofWarning]) -> None:
     """Warn, naming the line outside this package from which it was called."""
     frame = sys._getframe(1)

@@ -16,6 +16,11 @@ from condgof.check._check import STAGES, check
 from condgof.check._compared import Comparison, Pair, Ranking, Score
 from condgof.check._comparison import compare, rank
 from condgof.check._composite import OPTIONS_OF_COMPOSITE, composite
+from condgof.check._decomposition import (
+    Decomposition,
+    decompose_probability,
+    decompose_quantile,
+)
 from condgof.check._effect_words import (
     CORRECTION_NOTE,
     EFFECT_KINDS,
@@ -48,6 +53,7 @@ from condgof.check._findings import (
 )
 from condgof.check._frame import column_values, frame_of, numbered_frame
 from condgof.check._gain_bins import Bins, CountedGram, HeldGram, Scales, Weights
+from condgof.check._local import Local, LocalPrediction, LocalShare, PitCurve
 from condgof.check._look import compare_rows, select_rows
 from condgof.check._monitor import Monitor, monitor
 from condgof.check._named_rows import read_by, read_named
@@ -86,6 +92,7 @@ from condgof.check._record import (
 from condgof.check._refit_check import OF_FITTED, CheckStatistics, with_refit_intervals
 from condgof.check._refit_statistics import TESTS, AdaptiveStatistics
 from condgof.check._repair import Gain, Repair
+from condgof.check._scores import CoverageError, MeanScore, Scores, coverages_of
 from condgof.check._size import (
     HOPELESS,
     WORSE,
@@ -173,6 +180,8 @@ __all__ = [
     "Comparison",
     "Condition",
     "CountedGram",
+    "CoverageError",
+    "Decomposition",
     "Effect",
     "EffectCell",
     "EffectSize",
@@ -181,10 +190,15 @@ __all__ = [
     "HeldGram",
     "Interval",
     "Line",
+    "Local",
+    "LocalPrediction",
+    "LocalShare",
+    "MeanScore",
     "Monitor",
     "NumberFormat",
     "Pair",
     "PairSums",
+    "PitCurve",
     "Power",
     "Ranking",
     "Reader",
@@ -193,6 +207,7 @@ __all__ = [
     "Role",
     "Scales",
     "Score",
+    "Scores",
     "Signal",
     "Size",
     "Slice",
@@ -222,6 +237,9 @@ __all__ = [
     "compare",
     "compare_rows",
     "composite",
+    "coverages_of",
+    "decompose_probability",
+    "decompose_quantile",
     "deviation",
     "digits",
     "direction_of",

@@ -90,6 +90,7 @@ SCORES: dict[str, ProperScore] = {
     "brier": ProperScore(MEASURES["brier"]),
     "pinball": ProperScore(MEASURES["pinball"]),
     "winkler": ProperScore(MEASURES["winkler"]),
+    "ibs": ProperScore(MEASURES["ibs"]),
     STEIN: SteinDiscrepancy(Measure(STEIN, "Stein discrepancy", -1.0)),
 }
 

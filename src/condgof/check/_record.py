@@ -14,7 +14,9 @@ from condgof.errors import check_choice
 from condgof.result import GofResult, Record, Shown, plain, pvalue_words
 
 if TYPE_CHECKING:
+    from condgof.check._local import Local
     from condgof.check._repair import Base, Repair
+    from condgof.check._scores import Scores
     from condgof.check.curves import Pictures
     from condgof.check.effects import Analysis
     from condgof.check.kinds import CheckedRows
@@ -673,6 +675,73 @@ class Check(Shown, Record):
 
         return outlier_frame(self.checked)
 
+    @cached_property
+    def scores(self) -> Scores | None:
+        """The mean proper scores of the model, taken apart, and coverage over x.
+
+        Log score, CRPS (of at most 4,000 rows), Brier score, pinball loss or Winkler
+        score, as the model offers them, each with an interval. Brier score, CRPS, pinball
+        loss and the log score of two classes are taken apart: mean = miscalibration −
+        discrimination + uncertainty (isotonic recalibration). ``scores.coverage`` is how
+        far the coverage of intervals is off on average over x, split into too narrow and
+        too wide. They are computed when they are first asked for (the CRPS of a law without
+        a closed form takes a while), then kept, and in ``to_dict()``, too. None for a
+        report that was stored before that, and of `composite`.
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> x, u = np.random.default_rng(0).uniform(size=(2, 500))
+        >>> p = np.clip(1.5 * x - 0.25, 0.01, 0.99)   # overconfident
+        >>> report = cg.check(cg.probabilities(p), x, (u < x).astype(int), rng=0)
+        >>> report.scores.to_frame()["score"].tolist()
+        ['log score', 'Brier score']
+        """
+        from condgof.check._scores import scores_of
+
+        return scores_of(self)
+
+    def at(self, x0: Any) -> Local | tuple[Local, ...]:
+        """Describe the model near one point of x, or near each of several.
+
+        Rows count by a Gaussian kernel of the ranks of x, which is as narrow as 150 rows
+        near the point allow, in effect, and at most of half the median bandwidth; rows of
+        other categories count, a fifth for each such column, only where fewer than 20 rows
+        are near without them. Of a continuous y and of counts it has the distribution of
+        PITs near the point, with a band that holds the whole curve of the same smoothing
+        with probability 0.95, how often the central 50% and 90% intervals hold y, and what
+        is predicted there, before and after `repair`.
+        Of classes it has the share of each class beside its mean predicted probability, of
+        quantiles and intervals how often each statement held. Where fewer than 20 rows are
+        near, in effect, that is the answer. P-values and intervals are of a point that you
+        choose without looking at y.
+
+        Parameters
+        ----------
+        x0 : mapping, Series, list or table
+            A value for each column of x, by name or in their order; or rows of several
+            points, a frame or an array of shape (m, d_x).
+
+        Returns
+        -------
+        Local, or a tuple of them for a table of several rows
+
+        Examples
+        --------
+        >>> import numpy as np, condgof as cg
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(0, 4, 2000)
+        >>> y = x + np.where(x > 2, 2.0, 1.0) * rng.standard_normal(2000)
+        >>> report = cg.check(cg.models.Normal(mean=lambda x: x, std=1.0), x, y, rng=1)
+        >>> [near.pit.is_inside for near in report.at([1.0, 3.0])]
+        [True, False]
+        >>> print(report.at({"x": 40.0}).words)
+        Too few rows near x = 40: 0.0 in effect, and 20 are needed.
+        """
+        from condgof.check._local import locals_of
+
+        return locals_of(self, x0)
+
     def repair(self, *, rng: RngLike = 0) -> Repair:
         """Learn a correction on these rows, and return the model with it.
 
@@ -709,6 +778,8 @@ class Check(Shown, Record):
         ]
         names += ["rejected", "x_columns", "y_columns"]
         values = {name: plain(getattr(self, name)) for name in names}
+        # Of some models the CRPS takes longer than the check: only if asked for.
+        values |= {"scores": plain(self.__dict__.get("scores"))}
         values |= {"curves": self.curves(), "pictures": plain(self.pictures)}
         return {"schema": SCHEMA, **values}
 

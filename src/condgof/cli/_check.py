@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from condgof.check import STAGES, WORSE, Check, Repair, verdict_words
+import numpy as np
+
+from condgof.check import STAGES, WORSE, Check, Local, Repair, verdict_words
 from condgof.check import check as run_check
 from condgof.cli._app import Group, Option, command
 from condgof.cli._load import LoadedTable, load_table
@@ -19,6 +22,8 @@ from condgof.cli._options import (
     ColumnOptions,
     DataArgument,
     DependenceOptions,
+    EntryOption,
+    EventOption,
     FormatOptions,
     PredictionOptions,
     ReportOption,
@@ -29,6 +34,7 @@ from condgof.cli._output import (
     OutputFile,
     Printer,
     print_check,
+    print_lines,
     write_repaired,
     write_whole,
 )
@@ -38,6 +44,7 @@ from condgof.engine import stages
 from condgof.errors import InputError
 from condgof.null import default_draws
 from condgof.report import terminal
+from condgof.sample import Column
 
 HELP = (
     "Check whether a model fits: the verdict, how and where it does not fit, and how"
@@ -73,28 +80,8 @@ class CheckOptions:
     data: DataArgument
     columns: Annotated[ColumnOptions, Group()]
     predictions: Annotated[PredictionOptions, Group()]
-    event: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN",
-            panel=ROWS,
-            help=(
-                "y is a time, and this says whether the event came then (1) or had not"
-                " come by then (0): right censoring."
-            ),
-        ),
-    ] = None
-    entry: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN",
-            panel=ROWS,
-            help=(
-                "With --event: the time from which on each row was watched (left"
-                " truncation)."
-            ),
-        ),
-    ] = None
+    event: EventOption = None
+    entry: EntryOption = None
     by: Annotated[
         str | None,
         Option(
@@ -115,6 +102,17 @@ class CheckOptions:
             help=(
                 "Rows to test too, as a condition on x and predicted, such as 'age <"
                 " 30 and married == 1'; may be repeated."
+            ),
+        ),
+    ] = None
+    at: Annotated[
+        list[str] | None,
+        Option(
+            metavar="COLUMN=VALUE,…",
+            panel=TEST,
+            help=(
+                "Describe the model near a point of x, with a value for each of its"
+                " columns, such as age=40,region=north; may be repeated."
             ),
         ),
     ] = None
@@ -171,6 +169,7 @@ def check(options: CheckOptions, command_line: str) -> int:
     check_level(options.test.alpha, default_draws(run_check), "check")
     quiet = options.format.quiet
     repair: Repair | None = None
+    points: list[Local] = []
     # What users' models print goes to standard error, so that results alone are printed.
     with (
         redirect_stdout(sys.stderr),
@@ -198,6 +197,7 @@ def check(options: CheckOptions, command_line: str) -> int:
             if options.repair is not None:
                 _check_repairable(table)
             result = _check(table, options)
+            points = [_near(result, text) for text in options.at or ()]
             if options.repair is not None:
                 repair = result.repair(rng=options.test.seed)
         facts = _facts(table, options.predictions.model)
@@ -216,6 +216,8 @@ def check(options: CheckOptions, command_line: str) -> int:
 
     def print_text() -> None:
         print_check(result, source=source, facts=facts, verbose=options.verbose)
+        for point in points:
+            print_lines(f"\n{point}")
         if repair is not None:
             print(
                 f"\nRepair: {terminal(options.repair)}, each row by what other rows taught"
@@ -233,7 +235,7 @@ def check(options: CheckOptions, command_line: str) -> int:
     printer.print(
         line=f"{verdict_words(result)}. {words}",
         text=print_text,
-        document=_document(result, table, options, repair),
+        document=_document(result, table, options, repair, points),
         write=write_files,
     )
     return 1 if options.fail_on_reject and _fails(result) else 0
@@ -263,6 +265,36 @@ def _check(table: LoadedTable, options: CheckOptions) -> Check:
         rng=options.test.seed,
         engine=options.test.threads,
     )
+
+
+def _near(result: Check, text: str) -> Local:
+    """Describe a model near a point, "age=40,region=north"."""
+    columns = {column.name: column for column in result.checked.x_columns}
+    point: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        column = columns.get(name.strip())
+        if not equals or column is None:
+            raise InputError(
+                f"--at {text!r}: {part!r} is not COLUMN=VALUE with a column of x, which are"
+                f" {', '.join(columns)}."
+            )
+        point[column.name] = _value(column, value.strip(), text)
+    found = result.at(point)
+    assert isinstance(found, Local)
+    return found
+
+
+def _value(column: Column, value: str, text: str) -> Any:
+    """Read one value of a column of numbers, dates or categories."""
+    if column.levels is not None:
+        return value
+    try:
+        return np.datetime64(value) if column.dates else float(value)
+    except ValueError as error:
+        raise InputError(
+            f"--at {text!r}: column {column.name!r} holds {column.kind}, got {value!r}."
+        ) from error
 
 
 def _with_unit(tolerance: str | None) -> str | None:
@@ -301,19 +333,26 @@ def _page_notes(table: LoadedTable, model: str | None) -> list[str]:
 
 
 def _document(
-    result: Check, table: LoadedTable, options: CheckOptions, repair: Repair | None
+    result: Check,
+    table: LoadedTable,
+    options: CheckOptions,
+    repair: Repair | None,
+    points: Sequence[Local],
 ) -> dict[str, Any]:
     """Return the JSON document: the check, and what it was made from.
 
     docs/reference/json.md describes the keys.
     """
-    document = {
+    document: dict[str, Any] = {
         "data": table.to_dict(),
         "columns": _columns_document(table),
         "model": options.predictions.model,
     }
     if repair is not None:
         document["repair"] = {"file": str(options.repair), **repair.to_dict()}
+    if points:
+        document["at"] = [point.to_dict() for point in points]
+    _ = result.scores  # computed when they are asked for, and then in the document
     plain = result.to_dict()
     del plain["result"]["null_distribution"]
     return {**document, "verdict": verdict_words(result), **plain}

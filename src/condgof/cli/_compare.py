@@ -20,6 +20,8 @@ from condgof.cli._options import (
     ColumnOptions,
     DataArgument,
     DependenceOptions,
+    EntryOption,
+    EventOption,
     FormatOptions,
     PredictionOptions,
     ReportOption,
@@ -35,7 +37,8 @@ from condgof.null import default_draws
 ABOUT = (
     "By proper scores: the log score of densities and probabilities, the CRPS of CDFs and"
     " draws, the Brier score of classes, the pinball loss of quantiles, the Winkler score"
-    " of intervals; scores alone (the derivative of log p) by their Stein discrepancy. All"
+    " of intervals, the log and the integrated Brier score of censored times (--event);"
+    " scores alone (the derivative of log p) by their Stein discrepancy. All"
     " models may be wrong: `condgof check` says whether one fits. Rows must not be those"
     " that a model was fitted on.\n\nA COLUMN is given as in `condgof check`."
 )
@@ -91,6 +94,8 @@ class SharedOptions:
             help="Measure of the verdict; auto: all that models offer.",
         ),
     ] = "auto"
+    event: EventOption = None
+    entry: EntryOption = None
     dependence: Annotated[DependenceOptions, Group()]
     test: Annotated[TestOptions, Group()]
     report: ReportOption = None
@@ -160,6 +165,8 @@ def compare(options: CompareOptions, command_line: str) -> int:
             b,
             table.x,
             table.y,
+            event=table.event,
+            entry=table.entry,
             names=names,
             measure=shared.measure,
             alpha=shared.test.alpha,
@@ -194,6 +201,8 @@ def rank(options: RankOptions, command_line: str) -> int:
             dict(zip(names, table.models, strict=True)),
             table.x,
             table.y,
+            event=table.event,
+            entry=table.entry,
             measure=shared.measure,
             alpha=shared.test.alpha,
             rng=shared.test.seed,
@@ -247,7 +256,9 @@ def _load(shared: SharedOptions, candidates: Sequence[Candidate]) -> Iterator[Lo
             for each in candidates
         ],
         classes=shared.classes,
-        rows=RowOptions(groups=shared.dependence.groups),
+        rows=RowOptions(
+            event=shared.event, entry=shared.entry, groups=shared.dependence.groups
+        ),
         seed=shared.test.seed,
         quiet=shared.format.quiet,
         outputs=[OutputFile("--report", shared.report)],

@@ -303,6 +303,29 @@ class PredictionOptions:
         )
 
 
+EventOption: TypeAlias = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        panel=ROWS,
+        help=(
+            "y is a time, and this says whether the event came then (1) or had not"
+            " come by then (0): right censoring."
+        ),
+    ),
+]
+EntryOption: TypeAlias = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        panel=ROWS,
+        help=(
+            "With --event: the time from which on each row was watched (left truncation)."
+        ),
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DependenceOptions:
     """Which rows depend on each other."""

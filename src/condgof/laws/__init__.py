@@ -124,7 +124,9 @@ from condgof.laws._known import (
     CellsOfY,
     Event,
     Histograms,
+    InsideInterval,
     Intervals,
+    NotAboveQuantile,
     Quantiles,
     from_bins,
     from_intervals,
@@ -146,6 +148,7 @@ from condgof.laws._law import (
 )
 from condgof.laws._library import named_method
 from condgof.laws._line import Line, with_support
+from condgof.laws._loo import LooDraws
 from condgof.laws._ratio import RatioOutcomes, from_ratio
 from condgof.laws._scipy import ScipyCounts, from_scipy
 from condgof.laws._scores import (
@@ -187,6 +190,7 @@ __all__ = [
     "Histograms",
     "HurdleNegativeBinomial",
     "HurdlePoisson",
+    "InsideInterval",
     "Intervals",
     "InverseGaussian",
     "Joined",
@@ -196,6 +200,7 @@ __all__ = [
     "Line",
     "LocationScale",
     "LogNormal",
+    "LooDraws",
     "Measure",
     "Model",
     "ModelLike",
@@ -204,6 +209,7 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "NormalMixture",
+    "NotAboveQuantile",
     "OddsOfZero",
     "Outcomes",
     "PeriodHazards",

@@ -82,8 +82,9 @@ def shared_measures(
     )
     if unlike:
         listed += "; " + ", and ".join(one.reason for one in unlike)
-    continuous = not any(law.discrete or is_circular(law) for law in laws) and all(
-        law.can("score") for law in laws
+    continuous = all(
+        law.can("score") and not (law.discrete or law.is_censored or is_circular(law))
+        for law in laws
     )
     if measure == STEIN and not continuous:
         raise UnsupportedModelError(

@@ -380,7 +380,13 @@ class VectorDraws(RowDraws, Discrete):
         return np.hstack(means), np.hstack(stds)
 
 
-def from_draws(draws: object, *, rng: RngLike = 0, period: float | None = None) -> RowDraws:
+def from_draws(
+    draws: object,
+    *,
+    rng: RngLike = 0,
+    period: float | None = None,
+    loo: bool | None = None,
+) -> RowDraws:
     """Law from draws of y: posterior predictive samples, simulators, bootstraps, ensembles.
 
     The rank of y among its m draws is uniform given x if the model is true, exactly and for
@@ -406,6 +412,14 @@ def from_draws(draws: object, *, rng: RngLike = 0, period: float | None = None) 
     period : float, optional
         y is an angle, a number modulo `period` (2π, 360, 24), and draws have shape (n, m).
         y is then compared with its draws on the circle, with no cut, and needs no rng.
+    loo : bool, optional
+        Whether rows are those that the posterior was fitted to. Each is then predicted by
+        the posterior without it: draws are weighted by 1/p(y|θ), Pareto-smoothed (needs
+        ``condgof[bayes]``, arviz-stats), and the null allows for what rows have in common
+        because one posterior fits all of them. It takes ArviZ data with the groups
+        ``posterior_predictive`` and ``log_likelihood`` of the same rows. Unless given, it
+        is so where both are there and y is what the group ``observed_data`` holds. Take
+        four times as many draws as rows, or more.
 
     Examples
     --------
@@ -441,14 +455,27 @@ def from_draws(draws: object, *, rng: RngLike = 0, period: float | None = None) 
         from condgof.laws._circular import circular_draws
 
         return with_index(circular_draws(view, seed=seed, ids=ids, period=period), draws)
-    kind = Draws if array.ndim == 2 else VectorDraws
-    return with_index(kind(view, seed=seed, ids=ids), draws)
+    if array.ndim == 3:
+        return with_index(VectorDraws(view, seed=seed, ids=ids), draws)
+    law = Draws(view, seed=seed, ids=ids)
+    if loo is False or (from_arviz is None and loo is None):
+        return with_index(law, draws)
+    from condgof.laws._loo import likelihood_of, loo_draws
+
+    likelihood = likelihood_of(draws, array.shape)
+    if likelihood is not None:
+        return loo_draws(law, likelihood)
+    if loo:
+        raise InputError(
+            "loo=True takes ArviZ data with the groups posterior_predictive and"
+            " log_likelihood, one variable each, of the same rows and draws."
+        )
+    return with_index(law, draws)
 
 
 def adapt(obj: object) -> Law | None:
     """Make a law of posterior predictive draws, or return None for another object."""
-    draws = predictive(obj)
-    return None if draws is None else from_draws(draws)
+    return None if predictive(obj) is None else from_draws(obj)
 
 
 def predictive(obj: Any) -> AnyArray | None:

@@ -200,6 +200,8 @@ class Law:
     notes: tuple[str, ...] = ()
     #: Whether densities and probabilities are known to sum to 1.
     normalised: bool = True
+    #: Whether y are times of which some say only that the event had not come by then.
+    is_censored: bool = False
     #: The index of the pandas objects that the law was constructed from, or None.
     index: Any = None
     #: Of out-of-fold predictions, how much they vary with the rows of the fit.

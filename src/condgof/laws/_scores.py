@@ -53,6 +53,7 @@ MEASURES = {
     "brier": Measure("brier", "Brier score"),
     "pinball": Measure("pinball", "pinball loss"),
     "winkler": Measure("winkler", "Winkler score"),
+    "ibs": Measure("ibs", "integrated Brier score"),
 }
 
 
@@ -61,13 +62,15 @@ def available_measures(law: Law, d_y: int = 1) -> tuple[str, ...]:
 
     Densities and probabilities have a log score if they are normalised (a function of the
     user's: if it could be integrated, `Law.facing`), a CDF the CRPS, of classes if more
-    than two are ordered. Any other score is a method of the law of that name.
+    than two are ordered. Censored times have a log score, if there is a density, and the
+    integrated Brier score; what the CRPS would be of them is not proper. Any other score is
+    a method of the law of that name.
     """
     classes = law if isinstance(law, Probabilities) else None
     is_ranked = classes is None or (classes.ordered and classes.values.shape[1] > 2)
     available = {
         "log": law.can("log_prob") and law.normalised,
-        "crps": d_y == 1 and law.can("cdf") and is_ranked,
+        "crps": d_y == 1 and law.can("cdf") and is_ranked and not law.is_censored,
         "brier": classes is not None,
     }
     return tuple(key for key in MEASURES if available.get(key, hasattr(law, key)))

@@ -12,14 +12,26 @@ from scipy.special import log_ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
 from condgof.errors import (
+    CensoringWarning,
     InputError,
     ShapeError,
     UnsupportedModelError,
     refuse_rows,
     users_code,
+    warn,
 )
 from condgof.laws._as_model import as_model
-from condgof.laws._law import Around, AtRows, Model, ModelLike, as_rows, same_as
+from condgof.laws._law import (
+    TINY,
+    Around,
+    AtRows,
+    Law,
+    Model,
+    ModelLike,
+    as_rows,
+    evaluate_cdf_grid,
+    same_as,
+)
 from condgof.laws._library import as_pandas
 from condgof.sample import FrameOrigin, align_rows, as_numbers
 
@@ -29,6 +41,11 @@ STEPS = "the model's survival function is made of steps, taken as they are: −l
 TABLE_SIZE = 2**21
 #: Times at which a survival function is integrated for its location and scale.
 GRID_TIMES = 128
+#: Level of the quantile of observed times up to which the integrated Brier score goes: few
+#: rows are left after it, and their weights are large.
+IBS_LEVEL = 0.9
+#: Times at which the integrand of the integrated Brier score is cut.
+IBS_STEPS = 101
 #: Least variance, relative to the square of the last time.
 LEAST_VARIANCE = 1e-12
 
@@ -44,6 +61,7 @@ class Censored(Around):
     #: The time from which on a row is observed, (n,); None for all from the beginning.
     entry: FloatArray | None = None
 
+    is_censored = True
     quantile = same_as("law.quantile")
     normal_scores = same_as("law.normal_scores")
 
@@ -61,7 +79,10 @@ class Censored(Around):
 
     def __call__(self, x: TableLike | None = None, n: int | None = None) -> Censored:
         super().__call__(x, n)
-        return replace(self, law=self.law(x, len(self.event)))
+        law = self.law(x, len(self.event))
+        if isinstance(law, SurvivalCurves):
+            law = replace(law, knows_events=True)
+        return replace(self, law=law)
 
     def facing(self, y: AnyArray) -> Censored:
         """Refuse a law that does not offer P(Y > y | x), and check entries against y."""
@@ -87,6 +108,41 @@ class Censored(Around):
         z = self.normal_scores(y)[:, 0]
         return np.where(self.event > 0, logs, log_ndtr(-z)) + hazard(self._entry_scores())
 
+    def ibs(self, y: AnyArray) -> FloatArray:
+        """Return the integrated Brier score of Graf et al. (1999), (n,).
+
+        With S(t) = P(Y > t | x, Y > entry), the event d, and G(t) = P(C > t | C > entry)
+        of the censoring time, estimated by Kaplan and Meier from these rows, it is
+
+            (1/τ) ∫ [ S(t)²·1{y ≤ t, d = 1}/G(y−) + (1 − S(t))²·1{y > t}/G(t) ] dt
+
+        over t from the entry to τ, the 90% quantile of y. Its mean is that of complete
+        data if censoring does not depend on x or on the time (Gerds and Schumacher 2006),
+        and then it is proper for the law up to τ.
+        """
+        times = np.asarray(self._columns(y)[:, 0], dtype=np.float64)
+        start = np.full(len(times), -np.inf) if self.entry is None else self.entry
+        last = float(np.quantile(times, IBS_LEVEL))
+        edges = np.unique(np.quantile(times[times <= last], np.linspace(0, 1, IBS_STEPS)))
+        edges = np.concatenate([[min(0.0, edges[0])], edges[edges > 0.0]])
+        t = 0.5 * (edges[1:] + edges[:-1])
+        censoring = KaplanMeier.from_times(times, start, self.event == 0)
+        survival = 1.0 - evaluate_cdf_grid(self.law, t)
+        if self.entry is not None:
+            at_entry = np.exp(-hazard(self._entry_scores()))
+            survival = np.clip(survival / np.maximum(at_entry, TINY)[:, None], 0.0, 1.0)
+        uncensored = np.maximum(censoring.before(times), TINY)[:, None]
+        still_there = np.maximum(censoring.at(t), TINY)
+        at_start = censoring.at(start)[:, None]
+        has_come = (times[:, None] <= t) & (self.event[:, None] > 0)
+        to_come = times[:, None] > t
+        losses = at_start * (
+            np.square(survival) * has_come / uncensored
+            + np.square(1.0 - survival) * to_come / still_there
+        )
+        watched = t > start[:, None]
+        return np.asarray((losses * watched) @ np.diff(edges) / last)
+
     def _entry_scores(self) -> FloatArray:
         """Return Φ⁻¹(F) at the entry, −∞ for a row observed from the beginning, (n,)."""
         start = np.full(len(self.event), -np.inf)
@@ -105,6 +161,46 @@ class Censored(Around):
         start = self._entry_scores()
         residual = self.event - hazard(z[:, 0]) + hazard(start)
         return np.column_stack([residual, self.event, start])
+
+
+@dataclass(frozen=True, eq=False)
+class KaplanMeier:
+    """The estimate of Kaplan and Meier of P(T > t), a step function."""
+
+    times: FloatArray  #: Where it falls, in order, (k,).
+    survival: FloatArray  #: Its values from there on, (k,).
+
+    @classmethod
+    def from_times(
+        cls, times: FloatArray, start: FloatArray, came: AnyArray
+    ) -> KaplanMeier:
+        """Estimate it from times (n,), where T came or, else, had not come by then.
+
+        Rows are watched from `start` (n,) on, and `came` (n,) is whether T is the time.
+        Where T and the end of watching coincide, the latter came first: of censoring, that
+        is the event that the row is watched for.
+        """
+        places = np.unique(times[came])
+        fallen = np.searchsorted(np.sort(times[came]), places, side="right")
+        fallen = np.diff(fallen, prepend=0)
+        watched_until = np.sort(times)
+        begun = np.searchsorted(np.sort(start), places, side="left")
+        at_risk = begun - np.searchsorted(watched_until, places, side="left")
+        others = np.sort(times[~came])
+        tied = np.searchsorted(others, places, side="right")
+        tied = tied - np.searchsorted(others, places, side="left")
+        factors = 1.0 - fallen / np.maximum(at_risk - tied, 1)
+        return cls(places, np.cumprod(factors))
+
+    def at(self, t: FloatArray) -> FloatArray:
+        """Return P(T > t), in the shape of t."""
+        steps = np.concatenate([[1.0], self.survival])
+        return np.asarray(steps[np.searchsorted(self.times, t, side="right")])
+
+    def before(self, t: FloatArray) -> FloatArray:
+        """Return P(T ≥ t), in the shape of t."""
+        steps = np.concatenate([[1.0], self.survival])
+        return np.asarray(steps[np.searchsorted(self.times, t, side="left")])
 
 
 def hazard(z: AnyArray) -> FloatArray:
@@ -214,6 +310,22 @@ class SurvivalCurves(AtRows):
     name: str = "the survival model"
     notes: tuple[str, ...] = ()
     ends: tuple[AnyArray, AnyArray] = (np.array(0.0), np.array(np.inf))
+    #: Whether it is known of each row whether y is an event.
+    knows_events: bool = False
+
+    def facing(self, y: AnyArray) -> Law:
+        """Warn where nothing says which rows are events."""
+        if not self.knows_events:
+            warn(
+                f"{self.name} models times until an event, and event= was not passed: all y"
+                " are taken as times at which it came. Pass event=, 1 in all rows if that"
+                " is so.",
+                CensoringWarning,
+            )
+        return super().facing(y)
+
+    def cdf_grid(self, values: AnyArray) -> FloatArray:
+        return np.asarray(1.0 - self._at(np.asarray(values, dtype=np.float64)))
 
     def _at(self, times: FloatArray) -> FloatArray:
         """Return P(Y > t | x) of every row at m times, (n, m)."""

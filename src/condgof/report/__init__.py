@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from condgof.report import _chart as charts
 from condgof.report import kinds
 from condgof.report._chart import new_figure
+from condgof.report._coverage import coverage_chart
 from condgof.report._dispatch import (
     available_pictures,
     first_pictures,
@@ -20,6 +21,7 @@ from condgof.report._effects import effect_chart, plot_effect
 from condgof.report._findings import card, expected_of, name_of, range_of, value_of
 from condgof.report._fit import FAR, MOST_ROWS, fit
 from condgof.report._forest import forest
+from condgof.report._local import local_chart, plot_local
 from condgof.report._maps import map_of
 from condgof.report._null import null_picture
 from condgof.report._page import check_page, compared_page, plot_compared
@@ -51,6 +53,7 @@ __all__ = [
     "check_page",
     "column_panel",
     "compared_page",
+    "coverage_chart",
     "draw_criterion",
     "draw_power",
     "effect_chart",
@@ -61,6 +64,7 @@ __all__ = [
     "html",
     "kinds",
     "label",
+    "local_chart",
     "main_pictures",
     "map_of",
     "minus",
@@ -72,6 +76,7 @@ __all__ = [
     "plot_check",
     "plot_compared",
     "plot_effect",
+    "plot_local",
     "plot_power",
     "plot_result",
     "profile_drawing",

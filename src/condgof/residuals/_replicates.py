@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
-from condgof.laws import Draws, Law, Refit, VectorDraws, common_precision
+from condgof.laws import Draws, Law, LooDraws, Refit, VectorDraws, common_precision
 from condgof.residuals._choose import numbered
 from condgof.residuals._continuous import NormalScoreResiduals
 from condgof.residuals._residuals import Residuals
@@ -308,6 +308,32 @@ class RefitReplicates(Replicates):
         return (REFITTED.format(count=used),)
 
 
+@dataclass(frozen=True, eq=False)
+class LooReplicates(Replicates):
+    """Leave-one-out normal scores of samples from the model, which share one fit."""
+
+    law: LooDraws
+    residuals: NormalScoreResiduals  #: Of y itself.
+
+    @property
+    def count(self) -> int:
+        return MOST_COMMON
+
+    def replicate(self, number: int) -> Replicate:
+        rng = Seed(self.law.seed).stream(Use.RANKS, number, 3)
+        z = self.law.replicate_scores(rng)[:, None]
+        return Replicate(self.law, replace(self.residuals, u=z, scores=-z))
+
+    def take(self, rows: IntArray) -> LooReplicates:
+        return LooReplicates(self.law.take(rows), self.residuals.take(rows))
+
+    def are_needed(self, x: FloatArray, columns: tuple[Column, ...]) -> bool:
+        return True
+
+    def notes(self, used: int) -> tuple[str, ...]:
+        return ()
+
+
 def replicates_of(law: Law, sample: Sample, residuals: Residuals) -> Replicates | None:
     """Return whole samples in place of y, where a law knows of any."""
     if law.refits:
@@ -324,6 +350,8 @@ def _replicates_of_draws(
 
 @_replicates_of_draws.register
 def _(residuals: NormalScoreResiduals, law: Law, sample: Sample) -> Replicates | None:
+    if isinstance(law, LooDraws):
+        return LooReplicates(law, residuals)
     if not isinstance(law, Draws) or are_sorted(law.values):
         return None
     if have_common_noise(law.values):

@@ -24,6 +24,7 @@ from condgof.check.curves._fit import (
 )
 from condgof.check.curves._intervals import (
     binomial_range,
+    each_error,
     quantile_intervals,
     side_of,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "confidence_of",
     "coverage_curve",
     "curves_of",
+    "each_error",
     "ends_of",
     "event_profile",
     "fit_by_bin",

@@ -210,6 +210,10 @@ class AxisReader:
             return _one_of_two(axis, each[0].values, checked.low, checked.high)
         return each[0]
 
+    def values_at(self, table: Variables) -> list[AxisValues]:
+        """Return all columns of the check at the rows of `table`, from `read`."""
+        return [self._column(column, table) for column in self.columns]
+
     def _column(self, checked: CheckedColumn, table: Variables) -> AxisValues:
         """Return one column of the check at the rows of `table`."""
         column = table.columns[checked.given]
