@@ -10,7 +10,7 @@ SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LI
 OUT ?= $(if $(filter taxi,$(MAKECMDGOALS)),paper-taxi,demo-output)
 DATA ?= --help
 ONLY ?=
-MINUTES ?= 10
+MINUTES ?=
 EXAMPLES ?= 500
 
 .PHONY: demo test test-lowest fuzz check calibrate bench docs docs-serve taxi clean help
@@ -21,7 +21,7 @@ help:
 	@echo "make test-lowest the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make fuzz        odd data, options, tables and models: a right answer or one CondgofError; MINUTES=60 goes on"
 	@echo "make check       ruff, mypy, import-linter"
-	@echo "make calibrate   level and power over thousands of trials, resumable; ONLY=name picks cells"
+	@echo "make calibrate   level and power of every kind of y and function, resumable; ONLY=name picks cells, MINUTES=30 stops"
 	@echo "make bench       speed and memory, against the textbook method and versions 0.1 and 0.2; ONLY=name picks parts"
 	@echo "make docs        the site, in site/: all pages run, all links checked; make docs-serve shows it"
 	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
@@ -38,7 +38,7 @@ test-lowest: $(LOWEST)/.installed
 
 fuzz: $(TEST)/.installed
 	CONDGOF_FUZZ=$(EXAMPLES) $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
-	$(TEST)/bin/python tests/fuzz_campaign.py --minutes $(MINUTES)
+	$(TEST)/bin/python tests/fuzz_campaign.py --minutes $(or $(MINUTES),10)
 
 check: $(TEST)/.installed
 	$(TEST)/bin/ruff check .
@@ -47,7 +47,8 @@ check: $(TEST)/.installed
 	$(TEST)/bin/lint-imports
 
 calibrate: $(TEST)/.installed
-	$(TEST)/bin/python tests/calibration/run.py --only "$(ONLY)" --table docs/measured/calibration.md
+	PYTHONPATH=tests $(TEST)/bin/python -m calibration.run --only "$(ONLY)" $(if $(MINUTES),--budget-minutes $(MINUTES)) \
+		--page docs/measured/calibration.md
 
 bench: $(BENCH)/.installed $(BENCH01)/.installed $(BENCH02)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"

@@ -405,7 +405,7 @@ def test_stages_of_a_search_at_the_rows_of_the_check():
 
 
 def test_promised_gains_are_realised_on_new_rows():
-    """Of 40 samples; of 200 and more designs, repair.better of tests/calibration."""
+    """Of 40 samples; tests/calibration has cells of repairs."""
     new_x, new_y = curved(2000, 999)
     before = log_normal(new_y)
     promised = 0.0

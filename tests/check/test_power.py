@@ -101,7 +101,7 @@ def intervals(size, rng):
 def test_what_could_have_been_found_is_found(draw):
     """The misfit that is said to be found with probability 0.8 is, rather more often.
 
-    In a few samples; tests/calibration/sizes.py has more.
+    In a few samples; tests/calibration has more.
     """
     could = power_of(*draw(0.0, np.random.default_rng(5)))
     size = could.spread if draw is wider else could.size

@@ -173,7 +173,7 @@ def test_quantiles_are_those_of_a_squared_mean():
 
 @pytest.mark.parametrize("delta", [0.0, 0.15, 0.6])
 def test_bounds_hold(delta):
-    """400 samples of n = 150 with that shift; tests/calibration/sizes.py has all kinds."""
+    """400 samples of n = 150 with that shift; tests/calibration has groups."""
     rng = np.random.default_rng(1)
     wrong = np.zeros(2)
     for _ in range(400):
