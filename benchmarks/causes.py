@@ -86,7 +86,7 @@ def chosen_frame(n: int, rng: Rng) -> pd.DataFrame:
         {
             "number": rng.normal(size=n),
             "other": rng.uniform(size=n),
-            "kind": rng.integers(0, CATEGORIES, n).astype(str),
+            "kind": pd.Categorical(rng.integers(0, CATEGORIES, n).astype(str)),
             "day": rng.integers(0, 365, n),
             "letter": rng.choice(list("ABCDE"), n),
         }
@@ -120,7 +120,7 @@ def reported_frame(n: int, rng: Rng) -> pd.DataFrame:
             "income": income,
             "age": rng.integers(18, 80, n),
             "score": np.clip(0.5 * np.log(income) + rng.normal(size=n), -3.0, 3.0),
-            "shop": rng.integers(0, CATEGORIES, n).astype(str),
+            "shop": pd.Categorical(rng.integers(0, CATEGORIES, n).astype(str)),
             "date": rng.integers(0, 730, n),
             "female": rng.integers(0, 2, n),
             "region": rng.choice(list("NESW"), n, p=[0.4, 0.3, 0.2, 0.1]),

@@ -53,7 +53,7 @@ class Design:
         columns = {
             "dose": rng.uniform(size=ROWS),
             "hour": rng.integers(0, 24, ROWS),
-            "town": rng.integers(0, self.categories, ROWS).astype(str),
+            "town": pd.Categorical(rng.integers(0, self.categories, ROWS).astype(str)),
             "flag": rng.integers(0, 2, ROWS),
         }
         for number in range(self.columns):

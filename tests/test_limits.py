@@ -10,6 +10,7 @@ import pytest
 
 import condgof as cg
 from condgof.errors import (
+    CensoringWarning,
     CondgofError,
     FitWarning,
     InputError,
@@ -197,8 +198,9 @@ class TestFits:
         fit = lifelines.WeibullAFTFitter().fit(frame, "t", "e")
         options = {"n_boot": 39, "alpha": 0.1, "rng": 0}
         times = frame["t"] * 1.1
-        with pytest.warns(FitWarning, match="without event="):
-            cg.check(fit, frame[["x"]], times, **options)
+        with pytest.warns(CensoringWarning, match="event= was not passed"):
+            report = cg.check(fit, frame[["x"]], times, **options)
+        assert any("without event=" in note for note in report.details["notes"])
         report = cg.check(fit, frame[["x"]], times, event=frame["e"], **options)
         assert not any("event=" in note for note in report.details["notes"])
 

@@ -485,7 +485,7 @@ def test_nothing_to_search():
         (
             lambda: cg.check(MODEL, FRAME, Y, slices=["wage > 3"]),
             InputError,
-            "no query that pandas",
+            "there is no column 'wage'",
         ),
         (
             lambda: cg.check(MODEL, FRAME, Y, slices=[INCOME > 1e9]),

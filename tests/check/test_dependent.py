@@ -167,7 +167,7 @@ def test_many_rows_are_drawn_at_random(monkeypatch):
 
 def test_groups_by_a_column_and_rows_that_are_left_out():
     x, noise, codes = clustered(4)
-    frame = pd.DataFrame({"x": x, "who": codes.astype(str)})
+    frame = pd.DataFrame({"x": x, "who": pd.Categorical(codes.astype(str))})
     frame.loc[::50, "x"] = np.nan
     found = cg.check(
         (x, np.ones(N)),

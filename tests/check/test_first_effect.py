@@ -159,3 +159,25 @@ def test_heavy_tails_are_no_spread():
         found.append((report.effects[0].kind, report.effects[0].columns))
     assert all(kind == "tails" for kind, _ in found)
     assert found.count(("tails", ("predicted",))) >= 7
+
+
+def test_large_biases_come_before_the_spread_that_they_make():
+    """A wider spread gains more than the bias, which explains nine tenths of it."""
+    rng = np.random.default_rng(21)
+    n = 300
+    income = rng.uniform(0.0, 4.0, n)
+    y = np.where(income > 2.0, 15.0, 0.0) + 3.0 * rng.standard_normal(n)
+    x = pd.DataFrame({"income": income, "age": rng.uniform(20.0, 60.0, n)})
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=199, engine=1)
+    first, second = report.effects[:2]
+    assert (first.kind, first.columns) == ("bias", ("income",))
+    assert (second.kind, second.columns) == ("spread", ())
+
+
+def test_a_large_spread_is_not_called_a_bias():
+    rng = np.random.default_rng(22)
+    n = 300
+    x = pd.DataFrame({"income": rng.uniform(0.0, 4.0, n)})
+    y = 0.5 * x["income"] + 10.0 * rng.standard_normal(n)
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=199, engine=1)
+    assert (report.effects[0].kind, report.effects[0].columns) == ("spread", ())

@@ -278,7 +278,9 @@ def test_some_rows_stand_for_many(kind, monkeypatch):
     """Draws of some rows have the distribution of draws of all rows."""
     rng = np.random.default_rng(0)
     n = 6000
-    x = pd.DataFrame({"a": rng.normal(size=n), "b": rng.integers(0, 9, n).astype(str)})
+    x = pd.DataFrame(
+        {"a": rng.normal(size=n), "b": pd.Categorical(rng.integers(0, 9, n).astype(str))}
+    )
     if kind == "normal":
         law, y = cg.models.Normal(mean=np.zeros(n), std=np.ones(n)), rng.normal(size=n)
     else:

@@ -184,7 +184,7 @@ def test_times_of_censoring_are_drawn_by_kaplan_and_meier():
             r"event must be 0 or 1 .* is 2 in 20 of 60 rows, the first in row 2",
         ),
         ([0] * 60, InputError, "without a single event"),
-        ([1] * 59, ShapeError, "bound to 59 rows and the sample has 60"),
+        ([1] * 59, ShapeError, "event has 59 rows, and y has 60"),
         (
             [1.0] * 59 + [np.nan],
             InputError,
@@ -217,7 +217,7 @@ def test_what_else_is_refused():
         cg.adaptive(
             cg.models.Exponential(scale=1.0), x, np.column_stack([y, y]), event=event
         )
-    with pytest.raises(InputError, match="event and x have different indices"):
+    with pytest.raises(InputError, match="event has another index than x"):
         cg.adaptive(
             model, pd.DataFrame(x), y, event=pd.Series(event, index=np.arange(1, 61))
         )

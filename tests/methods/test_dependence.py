@@ -397,7 +397,7 @@ def test_few_groups_and_blocks_are_noted():
         ({"groups": [*CODES[:-1], None]}, NonFiniteError, "row 299"),
         ({"groups": np.where(CODES == 3, np.nan, CODES)}, NonFiniteError, "20 of 300 rows"),
         ({"groups": pd.Series(CODES).where(CODES != 3)}, NonFiniteError, "row 60"),
-        ({"groups": [[c] * (1 + c % 2) for c in CODES]}, ShapeError, "one group for each"),
+        ({"groups": [[c] * (1 + c % 2) for c in CODES]}, ShapeError, "one label for each"),
     ],
 )
 def test_errors(options, error, match):

@@ -369,7 +369,7 @@ class TestGivenBack:
         labels = (np.arange(N) + 100).tolist()
         assert Sample.from_data(A, y).origin.labels.tolist() == labels
         assert Sample.unconditional(y).origin.labels.tolist() == labels
-        assert Sample.from_data(pl.Series(A), y).origin.labels is None
+        assert Sample.from_data(pl.Series(A), y).origin.labels.tolist() == labels
 
     def test_it_pickles(self, make_frame):
         origin = pickle.loads(pickle.dumps(FrameOrigin.from_data(make_frame(COMPLETE))))

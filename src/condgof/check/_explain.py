@@ -5,7 +5,7 @@ Every number of a cell or a slice is a plain computation on its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,7 +25,14 @@ from condgof.check._record import (
     Slice,
 )
 from condgof.check._words import direction_of
-from condgof.check.effects import Analysis, ErrorKind, Partition, Stage
+from condgof.check.effects import (
+    Analysis,
+    ErrorKind,
+    Location,
+    Partition,
+    Scale,
+    Stage,
+)
 from condgof.check.kinds import CheckedRows
 from condgof.null import mean_variance
 
@@ -99,7 +106,7 @@ def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
     for one in merged:
         gain = one.gain * scale
         effect = _effect(one, analysis, wide, gain=gain, share=one.gain / total)
-        theta = corrected.get(one.kind, 0.0) + one.theta[one.partition.codes]
+        theta = corrected.get(one.kind, 0.0) + _in_units_of_rows(one, corrected)
         corrected[one.kind] = np.asarray(theta)
         # A law without a mean has no number that shows a bias.
         if effect.cells:
@@ -194,6 +201,21 @@ def _effect(
         pvalue_floor=1.0 / (stage.draws + 1),
         cells=tuple(_cells(one, axes, reader)),
     )
+
+
+def _in_units_of_rows(one: Merged, corrected: Mapping[ErrorKind, FloatArray]) -> FloatArray:
+    """Return θ of each row in units of the residuals as they are, (n,).
+
+    A bias that is found after a spread was corrected is in units of the corrected
+    residuals: rows as they are show it as many times as large as that spread.
+    `corrected` has θ (n,) of each kind so far.
+    """
+    theta = one.theta[one.partition.codes]
+    if isinstance(one.kind.form, Location):
+        for kind, log_scale in corrected.items():
+            if isinstance(kind.form, Scale) and kind.column == one.kind.column:
+                theta = theta * np.exp(log_scale)
+    return np.asarray(theta)
 
 
 def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:

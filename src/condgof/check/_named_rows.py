@@ -102,8 +102,8 @@ def _select(query: str, checked: CheckedRows) -> NDArray[np.bool_]:
     except QueryError as error:
         raise InputError(
             f"The slice {shown(query)} cannot be answered: {error} {LANGUAGE} It is asked"
-            f" of x and what is predicted, {listed(list(columns), 12)}; not of y, as rows"
-            " that are chosen by what happened differ from any model."
+            f" of x and what is predicted, {listed(list(columns), 12)}; not of y, since"
+            " rows that are chosen by what happened differ from any model."
         ) from error
 
 

@@ -192,11 +192,6 @@ def fit_notes(model: Any, sample: Sample) -> tuple[str, ...]:
     if not isinstance(inner, Model):
         return ()
     notes = list(inner.fit_notes)
-    if inner.of_survival and inner is model:
-        notes.append(
-            f"{inner.name} is a model of survival, and all times were taken as events:"
-            " without event= censored times read as a misfit"
-        )
     fitted = inner.fitted_y
     same_rows = (
         fitted is not None
@@ -211,6 +206,11 @@ def fit_notes(model: Any, sample: Sample) -> tuple[str, ...]:
         )
     for note in notes:
         warn(f"{note[0].upper()}{note[1:]}.", FitWarning)
+    if inner.of_survival and inner is model:  # the law itself gives a CensoringWarning
+        notes.append(
+            f"{inner.name} is a model of survival, and all times were taken as events:"
+            " without event= censored times read as a misfit"
+        )
     return tuple(notes)
 
 

@@ -298,7 +298,9 @@ def test_extremes_are_no_cells_of_few_rows():
     y[shop == 9] -= 0.9
     y[shop == 0] += 2.5
     y[shop == 1] -= 2.5
-    x = pd.DataFrame({"shop": shop.astype(str), "a": rng.normal(size=len(shop))})
+    x = pd.DataFrame(
+        {"shop": pd.Categorical(shop.astype(str)), "a": rng.normal(size=len(shop))}
+    )
     report = cg.check((np.zeros(len(y)), np.ones(len(y))), x, y, rng=0, n_boot=199)
     effect = report.effects[0]
     assert (effect.kind, effect.columns) == ("bias", ("shop",))

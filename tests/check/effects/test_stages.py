@@ -347,7 +347,9 @@ def test_one_wrong_thing_is_seldom_two():
         rng = np.random.default_rng([15, seed])
         n = 600
         kind = rng.integers(0, 30, n)
-        frame = pd.DataFrame({"kind": kind.astype(str), **other_columns(n, rng)})
+        frame = pd.DataFrame(
+            {"kind": pd.Categorical(kind.astype(str)), **other_columns(n, rng)}
+        )
         z = rng.normal(size=n) + 0.9 * rng.normal(size=30)[kind]
         effects = named(analysed(frame, z, seed=seed))
         assert effects[0] == ("bias", ("kind",), False)

@@ -286,8 +286,14 @@ class Space:
 
     # One candidate in the data.
 
-    def best(self, worths: Worths) -> Candidate:
-        """Return the candidate that is worth most in the first sample."""
+    def best(self, worths: Worths, kind: int | None = None) -> Candidate:
+        """Return the candidate that is worth most in the first sample.
+
+        With `kind`, only candidates of that kind count.
+        """
+        if kind is not None:
+            others = np.arange(len(self.forms)) != kind
+            worths = Worths(*(np.where(others, -np.inf, one) for one in worths))
         steps = worths.steps[:, 0]
         p, k = np.unravel_index(int(np.argmax(steps)), steps.shape)
         best = Candidate(int(k), int(p), trend=False)

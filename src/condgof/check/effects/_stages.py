@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check.effects._forms import Location, Scale
 from condgof.check.effects._partitions import Cells
 from condgof.check.effects._search import REMOVAL_SHRINKAGE, Candidate, Fit, Space, Worths
 from condgof.check.effects._tilts import SignalTilt, Tilt
@@ -31,6 +32,9 @@ SHARE_OF_CONSTANT = 0.7
 PAIR_OVER_SINGLES = 1.25
 #: and so many nats more.
 PAIR_PRICE = 3.0
+#: A bias is taken before a spread, although that gains more, if it explains half of the
+#: mean square of the residuals: the log of their SD falls by ½ log 2.
+CAUSE_OF_SPREAD = 0.5 * math.log(2.0)
 #: The stream of random numbers (`Seed.stream`) that draws y for effects. Numbers 20 to 27
 #: have other uses in a check.
 EFFECTS_STREAM = 28
@@ -267,7 +271,16 @@ def _stage(candidate: Candidate, space: Space, sums: Sums, worths: Worths) -> St
 
 def choose(state: State, space: Space, sums: Sums) -> Candidate:
     """Return the candidate that is worth most; of two that gain alike, the simpler one."""
-    best = space.best(space.worths(*sums))
+    worths = space.worths(*sums)
+    best = _simplest(state, space, space.best(worths), sums)
+    if isinstance(space.forms[best.kind], Scale):
+        bias = _bias_that_spreads(state, space, best, sums)
+        return best if bias is None else bias
+    return best
+
+
+def _simplest(state: State, space: Space, best: Candidate, sums: Sums) -> Candidate:
+    """Return a candidate of the same kind that gains about as much with fewer columns."""
     if len(space.partition(best).axes) == 2:
         best = _rather_single(state, space, best, sums)
     if space.partition(best).axes:
@@ -275,6 +288,35 @@ def choose(state: State, space: Space, sums: Sums) -> Candidate:
         if space.gain(constant, *sums) >= SHARE_OF_CONSTANT * space.gain(best, *sums):
             return constant
     return best
+
+
+def _bias_that_spreads(
+    state: State, space: Space, spread: Candidate, sums: Sums
+) -> Candidate | None:
+    """Return the bias that most of a spread comes from; None if there is none.
+
+    Means that differ widen the residuals. For large misfits one wider spread gains more
+    than all these means do, as a log score punishes squares of residuals. But the means
+    are the cause where the residuals spread much less once they are corrected. That is
+    measured by the log of the SD over all rows, less a nat for each cell of the bias.
+    """
+    kinds = state.tilt.kinds
+    column = kinds[spread.kind].column
+    biases = [
+        k
+        for k, one in enumerate(kinds)
+        if isinstance(one.form, Location) and one.column == column
+    ]
+    if not biases:
+        return None
+    best = space.best(space.worths(*sums), kind=biases[0])
+    bias = _simplest(state, space, best, sums)
+    overall = Candidate(spread.kind, 0, trend=False)
+    after = state.without(bias, space)
+    log_sd = float(space.fit(overall, *sums).theta[0])
+    log_sd_after = float(after.space().fit(overall, *after.sums()).theta[0])
+    cost = space.partition(bias).count / state.tilt.n
+    return bias if log_sd - log_sd_after - cost >= CAUSE_OF_SPREAD else None
 
 
 def _rather_single(state: State, space: Space, pair: Candidate, sums: Sums) -> Candidate:
