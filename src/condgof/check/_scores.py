@@ -108,7 +108,8 @@ class CoverageError(Record):
 
     nominal: float  #: What the coverage should be.
     coverage: float  #: The coverage over all rows.
-    #: Mean |P(inside | x) − nominal| over x, as far as it can be learned: a lower bound.
+    #: The mean over x of how far P(inside given x) is from nominal, as far as it can be
+    #: learned: a lower bound.
     estimate: float
     interval: tuple[float, float]  #: 95% interval of the estimate.
     too_narrow: float  #: The part of the estimate where coverage is too low.

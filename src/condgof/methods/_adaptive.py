@@ -138,8 +138,8 @@ def adaptive(
     Of y these are the Stein functions at bandwidths 4, 2, 1 and ½, and, where normal scores
     z of the model's CDF are known, z itself, the surprise ``−log P(|Z| ≥ |z|)``, and
     Legendre polynomials of the PIT (shift, spread, skew, tails). For pairs of columns of y
-    there are z_a·z_b and (|z_a| − c)(|z_b| − c), c = E|Z|: correlation and joint spread. A
-    last family,
+    there are ``z_a·z_b`` and ``(|z_a| − c)(|z_b| − c)`` with ``c = E|Z|``: correlation and
+    joint spread. A last family,
     *surprises*, asks whether the largest surprises are too large; with scores alone, of up
     to 4,096 rows, whether y lies farther out than they say, by ``s·f + f'`` of the tanh f
     of residuals of y on x. Counts and ordered classes have the same functions, of the
