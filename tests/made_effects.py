@@ -99,6 +99,8 @@ def cell(
     **numbers,
 ):
     finding_kind, usual = QUANTITIES[kind]
+    if kind == "hazard":
+        numbers = {"place": "y ≤ 4", **numbers}
     wanted = EXPECTED[kind] if expected is None else expected
     finding = Finding(
         kind=finding_kind,

@@ -69,10 +69,13 @@ def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
     ]
     cuts = old.checked.cuts
     end = cuts[0]
-    assert f"(cumulative hazard up to {end:g})" in early.words
-    seen = int((frame.event.astype(bool) & (frame.cumulative_hazard <= end)).sum())
-    expected = frame.cumulative_hazard.clip(upper=end).sum()
+    assert f"in the early third (y ≤ {end:g})" in early.words
+    seen = int((frame.event.astype(bool) & (frame.y <= end)).sum())
+    expected = (frame.y.clip(upper=end) / SCALE).sum()
     assert early.estimate == pytest.approx(seen / expected, rel=1e-12)
+    assert f"events, y ≤ {end:g} ({seen} of {expected:.1f} expected)" in str(old)
+    thirds = np.array(_expected(frame, cuts)) / frame.cumulative_hazard.sum()
+    assert (abs(thirds - 1 / 3) < 0.06).all()
     parts = sum(
         f.estimate * e
         for f, e in zip((early, middle, late), _expected(frame, cuts), strict=True)
@@ -89,8 +92,7 @@ def test_all_rows_are_told_by_thirds_with_poisson_intervals(old):
 
 def _expected(frame, cuts):
     ends = (0.0, *cuts, np.inf)
-    hazard = frame.cumulative_hazard
-    return [(hazard.clip(a, b) - a).sum() for a, b in pairwise(ends)]
+    return [((frame.y.clip(a, b) - a) / SCALE).sum() for a, b in pairwise(ends)]
 
 
 def test_a_constant_excess_is_its_own_size():
@@ -133,6 +135,7 @@ def test_true_models_pass_and_what_would_have_been_found_is_said():
             np.minimum(true, until),
             event=true <= until,
             rng=seed,
+            n_boot=99,
         )
         again += found.reject()
     assert again >= 5  # 0.7% at 0.8
@@ -188,3 +191,26 @@ def test_the_picture_of_a_slice_is_of_its_rows(old):
     band, *_ = chart.marks  # as wide as so few rows are uncertain
     whole, *_ = survival(old.checked).marks
     assert (band.high - band.low)[0] > 1.2 * (whole.high - whole.low)[0]
+
+
+def test_a_hazard_that_crosses_in_time_is_named_by_its_time():
+    """Men die early, women late: a Weibull law of one shape for both, in weeks."""
+    rng = np.random.default_rng(5)
+    x = pd.DataFrame({"female": np.repeat([0, 1], 300), "age": rng.uniform(20, 80, 600)})
+    # One scale for each row: thirds of Λ would be other times for other rows.
+    scale = 20.0 * np.exp(rng.normal(size=600))
+    true = rng.exponential(scale)
+    late = np.where(x.female == 1, 3.0, 1.0)
+    true = np.where(true > 30.0, 30.0 + (true - 30.0) / late, true)
+    until = rng.uniform(10.0, 120.0, 600)
+    y = pd.Series(np.minimum(true, until), name="week")
+    report = cg.check(cg.models.Exponential(scale=scale), x, y, event=true <= until, rng=0)
+    first = report.effects[0]
+    assert first.name == "late hazard by female"
+    start = report.checked.cuts[1]
+    assert f"The late hazard (week > {start:g}) is too low" in report.words
+    rows = np.flatnonzero(x.female == 1)
+    cell = first.cells[-1].finding
+    observed = int(((y > start) & (true <= until))[rows].sum())
+    expected = ((y.clip(lower=start) - start) / scale)[rows].sum()
+    assert cell.estimate == pytest.approx(observed / expected, rel=1e-12)

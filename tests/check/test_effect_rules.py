@@ -331,9 +331,10 @@ def test_hazards_are_those_of_the_tilt():
     entry = np.where(rng.random(300) < 0.5, 0.2 * y, 0.0)
     law = censored(times, event, entry)(n=300)
     z = law.normal_scores(y)
-    cuts = np.array([0.4, 1.1])
-    low = np.array([0.0, *cuts])
-    high = np.array([*cuts, np.inf])
+    cuts = np.array([0.9, 1.8])  # times at which periods end, the same for all rows
+    at_cuts = np.stack([-np.log(times.sf(np.full(300, cut))) for cut in cuts], axis=1)
+    low = np.column_stack([np.zeros(300), at_cuts])
+    high = np.column_stack([at_cuts, np.full(300, np.inf)])
     at_end = -log_ndtr(-z)
     at_entry = -np.log(times.sf(np.maximum(entry, 1e-12)))[:, None]
     tilt = HazardTilt(

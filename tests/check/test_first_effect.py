@@ -145,9 +145,9 @@ def test_a_small_category_is_not_joined_with_a_right_one():
 
 
 def test_heavy_tails_are_no_spread():
-    """In at least 7 of 10 samples; 27 of 30 were measured, which makes P = 0.987."""
+    """In at least 3 of 5 samples; 27 of 30 were measured, which makes P = 0.991."""
     found = []
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng([8, seed])
         n = 2000
         mean = rng.uniform(10, 80, n)
@@ -158,7 +158,7 @@ def test_heavy_tails_are_no_spread():
         report = cg.check((mean, np.ones(n)), x, y, n_boot=199, rng=0)
         found.append((report.effects[0].kind, report.effects[0].columns))
     assert all(kind == "tails" for kind, _ in found)
-    assert found.count(("tails", ("predicted",))) >= 7
+    assert found.count(("tails", ("predicted",))) >= 3
 
 
 def test_large_biases_come_before_the_spread_that_they_make():

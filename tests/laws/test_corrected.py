@@ -33,7 +33,9 @@ MAPS = {
     "skew": (LegendreShape(np.array([0.3, -0.2]), 3),),
     "tails": (LegendreShape(np.array([-0.3, 0.3]), 4),),
     "hazard": (
-        PeriodHazards(np.array([[0.5, -0.3, 0.2], [0, 1, -1]]), np.array([0.3, 1])),
+        PeriodHazards(
+            np.array([[0.5, -0.3, 0.2], [0, 1, -1]]), np.array([[0.3, 1], [0.2, 0.9]])
+        ),
     ),
     "all": (
         LocationScale(TWO, 0.3 * TWO),
@@ -123,7 +125,7 @@ def test_nothing_changes_at_the_identity():
     maps = (
         LocationScale(none, none),
         LegendreShape(none, 3),
-        PeriodHazards(np.zeros((5, 3)), np.array([0.3, 1.0])),
+        PeriodHazards(np.zeros((5, 3)), np.tile([0.3, 1.0], (5, 1))),
     )
     law = Corrected(base, maps)
     y = np.arange(5.0) + 0.3
@@ -234,7 +236,7 @@ def test_hazards_are_multiplied_in_periods():
     """Λ is y of an exponential law: the corrected survival is known in closed form."""
     base = cg.models.Exponential(scale=np.ones(2))
     theta = np.array([[0.5, -0.3, 0.2], [0.0, 1.0, -1.0]])
-    law = Corrected(base, (PeriodHazards(theta, np.array([0.3, 1.0])),))
+    law = Corrected(base, (PeriodHazards(theta, np.tile([0.3, 1.0], (2, 1))),))
     factor = np.exp(theta)
     for y in (0.2, 0.7, 2.5):
         times = [min(y, 0.3), np.clip(y, 0.3, 1.0) - 0.3, max(y - 1.0, 0.0)]

@@ -39,9 +39,10 @@ from condgof.check.kinds import (
     SeveralRows,
     StatementRows,
     checked_rows,
+    hazard_at_times,
 )
 from condgof.engine import Engine
-from condgof.laws import normalised
+from condgof.laws import Law, normalised
 from condgof.sample import Seed
 from condgof.stein import NumberedRows, RowsInMemory, RowsInStream
 
@@ -155,16 +156,17 @@ def _(
 
 
 @singledispatch
-def _with_periods(block: CheckedRows, searched: CheckedRows) -> CheckedRows:
+def _with_periods(block: CheckedRows, searched: CheckedRows, law: Law) -> CheckedRows:
     """Return rows with what the rows that were searched say of all: here nothing."""
     return block
 
 
 @_with_periods.register
-def _(block: CensoredRows, searched: CheckedRows) -> CheckedRows:
+def _(block: CensoredRows, searched: CheckedRows, law: Law) -> CheckedRows:
     """Return rows with the periods of the rows that were searched."""
     assert isinstance(searched, CensoredRows)
-    return replace(block, cuts=searched.cuts)
+    at_cuts = hazard_at_times(law, np.array(searched.cuts))
+    return replace(block, cuts=searched.cuts, hazard_at_cuts=at_cuts)
 
 
 # Sums over cells
@@ -347,7 +349,7 @@ class StreamTask:
             origin=sample.origin,
         )
         compared = checked_rows(block.rows.residuals, table, block.law)
-        return _with_periods(compared, self.searched)
+        return _with_periods(compared, self.searched, block.law)
 
     def _gains(
         self, checked: CheckedRows, block: NumberedRows, thetas: Sequence[FloatArray]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: of the effect.
 Phrase: TypeAlias = Callable[["Finding", str], str]
 
-#: What the thirds of the cumulative hazard are called before "hazard".
+#: What the thirds of time are called before "hazard".
 PERIODS = {"early third": "early", "middle third": "middle", "late third": "late"}
 #: Cells of fewer rows are not the ends of an effect that is said by its corrections.
 LEAST_ROWS_OF_END = 10
@@ -360,9 +360,9 @@ EFFECT_KINDS: dict[str, EffectKind] = {
     ),
     "hazard": EffectKind(
         name="{} hazard",
-        subject="The{} hazard is wrong",
-        if_larger="The{} hazard is too low",
-        if_smaller="The{} hazard is too high",
+        subject="The{} hazard{when} is wrong",
+        if_larger="The{} hazard{when} is too low",
+        if_smaller="The{} hazard{when} is too high",
         larger="too low",
         smaller="too high",
         numbers=RATIO,
@@ -479,7 +479,14 @@ def _about(effect: Effect) -> str:
 
 def _filled(text: str, effect: Effect) -> str:
     """Put what the effect is about into a text of its kind."""
-    return text.replace("{}", _about(effect)).strip()
+    return text.replace("{}", _about(effect)).replace("{when}", _when(effect)).strip()
+
+
+def _when(effect: Effect) -> str:
+    """Return the times of a period, in the unit of y and after a space: " (week > 37)"."""
+    if effect.kind != "hazard" or not effect.label:
+        return ""
+    return f" ({effect.cells[0].finding.numbers['place']})"
 
 
 def effect_kind(effect: Effect) -> EffectKind:

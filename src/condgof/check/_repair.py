@@ -21,7 +21,13 @@ from condgof.check.effects._held_out import FOLDS
 from condgof.check.effects._rules import AxisReader, EffectRule
 from condgof.check.effects._stages import Stage
 from condgof.check.effects._tilts import ErrorKind
-from condgof.check.kinds import CensoredRows, CheckedRows, ClassRows, CountRows
+from condgof.check.kinds import (
+    CensoredRows,
+    CheckedRows,
+    ClassRows,
+    CountRows,
+    hazard_at_times,
+)
 from condgof.engine import single_threaded_blas
 from condgof.errors import InputError, UnsupportedModelError
 from condgof.laws import (
@@ -594,7 +600,7 @@ class StatementCorrector(Corrector):
 class HazardCorrector(Corrector):
     """Censored times: the hazard is multiplied at all times, or in one period."""
 
-    cuts: FloatArray  #: Where periods end, in cumulative hazard of the law, (T − 1,).
+    cuts: FloatArray  #: Times at which periods end, (T − 1,).
 
     def correct(self, law: Law, effects: Sequence[AppliedEffect]) -> Law:
         log_factors = np.zeros((law.n, len(self.cuts) + 1))
@@ -604,7 +610,7 @@ class HazardCorrector(Corrector):
                 log_factors += effect.theta[:, None]
             else:
                 log_factors[:, effect.number - 1] += effect.theta
-        hazards = PeriodHazards(log_factors, self.cuts)
+        hazards = PeriodHazards(log_factors, hazard_at_times(law, self.cuts))
         return with_uncensored(law, lambda inner: Corrected(inner, (hazards,)))
 
 

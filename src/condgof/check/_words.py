@@ -113,7 +113,7 @@ def finding_name(finding: Finding, *, several: bool = False) -> str:
     if finding.kind == "correlation":
         return f"correlation of {finding.column}"
     if finding.kind == "events":
-        period = f", {finding.label}" if finding.label else ""
+        period = f", {finding.numbers['place']}" if finding.label else ""
         mean = finding.numbers["mean"]
         return f"events{period} ({finding.numbers['count']:,} of {mean:,.1f} expected)"
     name = ROBUST_NAMES.get(finding.quantity)
@@ -337,8 +337,8 @@ def _events_count(finding: Finding) -> str:
     """Write how many events were observed and expected, in all time or a third of it."""
     count = finding.numbers["count"]
     mean = finding.numbers["mean"]
-    hazards = finding.numbers["place"]  # such as "up to 0.3"
-    at = f" in the {finding.label} (cumulative hazard {hazards})" if finding.label else ""
+    times = finding.numbers["place"]  # such as "week > 37"
+    at = f" in the {finding.label} ({times})" if finding.label else ""
     expected = f"{mean:,.1f}" if mean >= 1 else rounded(mean)
     plural = "" if count == 1 else "s"
     return f"{count:,} event{plural} observed{at}, {expected} expected"

@@ -202,19 +202,21 @@ class PeriodHazards(ScoreMap):
     """The hazard is e^θ times as large in each of T periods.
 
     Periods are of the cumulative hazard Λ = −log(1 − Φ(z)) of the law as it was: up to the
-    first cut, between cuts, and above the last.
+    first cut, between cuts, and above the last. Each row has its own cuts in Λ, which are
+    the same times.
     """
 
     log_factors: FloatArray  #: θ of each row and period, (n, T).
-    cuts: FloatArray  #: Where one period ends and the next begins, in Λ, (T − 1,).
+    cuts: FloatArray  #: Where one period ends and the next begins, in Λ, (n, T − 1).
 
     @property
     def _starts(self) -> FloatArray:
-        return np.concatenate([[0.0], self.cuts])
+        """Λ where each period begins, (n, T)."""
+        return np.concatenate([np.zeros((len(self.cuts), 1)), self.cuts], axis=1)
 
     def _hazard_at_starts(self) -> FloatArray:
         """Return the corrected Λ where each period begins, (n, T)."""
-        lengths = np.diff(self._starts)
+        lengths = np.diff(self._starts, axis=1)
         each = np.exp(self.log_factors[:, :-1]) * lengths
         zero = np.zeros((len(each), 1))
         return np.concatenate([zero, np.cumsum(each, axis=1)], axis=1)
@@ -222,10 +224,11 @@ class PeriodHazards(ScoreMap):
     def at(self, z: FloatArray) -> MapValue:
         before = -log_ndtr(-z)
         # A time at a cut belongs to the period that ends there.
-        period = np.searchsorted(self.cuts, before, side="left")
+        period = (self.cuts[:, None, :] < before[:, :, None]).sum(axis=2)
         theta = np.take_along_axis(self.log_factors, period, axis=1)
         at_start = np.take_along_axis(self._hazard_at_starts(), period, axis=1)
-        after = at_start + np.exp(theta) * (before - self._starts[period])
+        start = np.take_along_axis(self._starts, period, axis=1)
+        after = at_start + np.exp(theta) * (before - start)
         log_rate = -0.5 * z * z - LOG_ROOT_TWO_PI + before  # of dΛ/dz
         return MapValue(
             w=_scores_of_hazard(after),
@@ -239,11 +242,12 @@ class PeriodHazards(ScoreMap):
         period = (at_starts[:, None, 1:] < after[:, :, None]).sum(axis=2)
         theta = np.take_along_axis(self.log_factors, period, axis=1)
         at_start = np.take_along_axis(at_starts, period, axis=1)
-        before = self._starts[period] + np.exp(-theta) * (after - at_start)
+        start = np.take_along_axis(self._starts, period, axis=1)
+        before = start + np.exp(-theta) * (after - at_start)
         return _scores_of_hazard(before)
 
     def take(self, rows: IntArray) -> PeriodHazards:
-        return PeriodHazards(self.log_factors[rows], self.cuts)
+        return PeriodHazards(self.log_factors[rows], self.cuts[rows])
 
 
 def _scores_of_hazard(hazard: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """What a check does for each kind of y: one file a kind, registered for its residuals."""
 
 from condgof.check.kinds._bands import BAND_LEVELS, bands_of
-from condgof.check.kinds._censored import PERIOD_LABELS, CensoredRows
+from condgof.check.kinds._censored import PERIOD_LABELS, CensoredRows, hazard_at_times
 from condgof.check.kinds._circular import (
     AngleHistogram,
     CircularRows,
@@ -91,6 +91,7 @@ __all__ = [
     "checked_rows",
     "column_pairs",
     "first_to_next",
+    "hazard_at_times",
     "moved_probability",
     "rows_class",
     "shifted_law",

@@ -23,19 +23,27 @@ from condgof.check._size import (
 from condgof.check.effects import ErrorKind, HazardTilt, Rate, Tilt
 from condgof.check.kinds._rows import CheckedRows, RowTable, rows_class
 from condgof.check.kinds._signals import Draw, OfResampled, Signals
-from condgof.laws import Law, moments_of
+from condgof.laws import Law, hazard, moments_of
 from condgof.residuals import CensoredResiduals, CensoredTestFunctions
-from condgof.sample import Seed
+from condgof.sample import Seed, content_order
 from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
     from condgof.check._findings import Reader
 
-#: Labels of the four periods of which events are counted, on the scale of Λ: all time, and
-#: three thirds, in each of which about as many events are expected.
+#: Labels of the four periods of which events are counted: all time, and three stretches of
+#: it, the same for all rows, in each of which about a third of the events are expected.
 PERIOD_LABELS = ("", "early third", "middle third", "late third")
 #: A third in which fewer events are expected, and none was observed, has no finding.
 LEAST_EXPECTED = 1.0
+#: Rows, evenly spread over x, by which the ends of the thirds are chosen.
+CUT_ROWS = 500
+#: Times among which the ends of the thirds are chosen: quantiles of y.
+CUT_TIMES = 33
+#: Significant digits of the ends of the thirds, as sentences give them.
+CUT_DIGITS = 2
+#: The largest Λ at the end of a third. In double precision nobody is left there.
+LARGEST_HAZARD = 1e6
 
 
 class Events(NamedTuple):
@@ -46,7 +54,7 @@ class Events(NamedTuple):
 
 
 class Periods(NamedTuple):
-    """Where all time, and each third of it, begin and end on the scale of Λ, (4,) each."""
+    """Λ where all time, and each third of it, begin and end for each row, (n, 4) each."""
 
     low: FloatArray
     high: FloatArray
@@ -61,15 +69,17 @@ class CensoredRows(CheckedRows):
     event: AnyArray  #: Whether the event was observed at y, else it was censored, (n,).
     hazard: FloatArray  #: Λ = −log P(Y > y|x), (n,).
     hazard_at_entry: FloatArray  #: Λ at the time of entry, (n,).
-    #: Where the first third ends and where the second does: the values of Λ up to which
-    #: about a third, and two thirds, of all events are expected.
+    #: Where the first third ends and where the second does: the times, in the unit of y, up
+    #: to which about a third, and two thirds, of all events are expected.
     cuts: tuple[float, float]
+    hazard_at_cuts: FloatArray  #: Λ at these times, (n, 2).
 
     @classmethod
     def from_law(
         cls, table: RowTable, law: Law, residuals: CensoredResiduals
     ) -> CensoredRows:
         names = [column.name for column in table.y_columns]
+        cuts = _thirds_of_time(table, law, residuals)
         return cls(
             table=table,
             comparison=residuals.columns(names),
@@ -78,15 +88,18 @@ class CensoredRows(CheckedRows):
             event=residuals.event > 0,
             hazard=residuals.hazard,
             hazard_at_entry=residuals.hazard_at_entry,
-            cuts=_thirds_of_hazard(residuals.hazard_at_entry, residuals.hazard),
+            cuts=cuts,
+            hazard_at_cuts=hazard_at_times(law, np.array(cuts)),
         )
 
     @property
     def periods(self) -> Periods:
         """Where each of the four periods of `PERIOD_LABELS` begins and ends."""
+        zero = np.zeros((self.n, 1))
+        infinite = np.full((self.n, 1), np.inf)
+        ends = self.hazard_at_cuts
         return Periods(
-            low=np.array([0.0, 0.0, *self.cuts]),
-            high=np.array([np.inf, *self.cuts, np.inf]),
+            low=np.hstack([zero, zero, ends]), high=np.hstack([infinite, ends, infinite])
         )
 
     def events(self) -> Events:
@@ -96,19 +109,23 @@ class CensoredRows(CheckedRows):
         each third.
         """
         low, high = self.periods
-        event = self.event[:, None]
         hazard = self.hazard[:, None]
         entry = self.hazard_at_entry[:, None]
-        # An event at a cut belongs to the third that ends there, one at 0 to the first.
-        inside = ((hazard > low) | (low == 0.0)) & (hazard <= high)
         expected = np.clip(hazard, low, high) - np.clip(entry, low, high)
-        return Events(observed=event & inside, expected=np.asarray(expected))
+        # An event at a cut belongs to the third that ends there.
+        times = self.y[:, :1]
+        first, second = self.cuts
+        starts = np.array([-np.inf, -np.inf, first, second])
+        stops = np.array([np.inf, first, second, np.inf])
+        inside = (times > starts) & (times <= stops)
+        return Events(observed=self.event[:, None] & inside, expected=np.asarray(expected))
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where each of the four periods lies on the scale of Λ, in words."""
-        low, high = (f"{cut:g}" for cut in self.cuts)
-        return ("", f"up to {low}", f"{low} to {high}", f"above {high}")
+        """Which times each of the four periods has, in words: "20 < week ≤ 37"."""
+        low, high = (f"{cut:,g}" for cut in self.cuts)
+        name = self.y_name
+        return ("", f"{name} ≤ {low}", f"{low} < {name} ≤ {high}", f"{name} > {high}")
 
     def findings(
         self, reader: Reader, rows: IntArray, *, overall: bool
@@ -230,20 +247,42 @@ class _Watched(NamedTuple):
     stop: FloatArray  #: (n, 4).
 
 
-def _thirds_of_hazard(at_entry: FloatArray, at_end: FloatArray) -> tuple[float, float]:
-    """Return Λ up to which a third, and two thirds, of the events are expected.
+def _thirds_of_time(
+    table: RowTable, law: Law, residuals: CensoredResiduals
+) -> tuple[float, float]:
+    """Return the times up to which about a third, and two thirds, of events are expected.
 
-    From Λ at entry and at the end of each row, (n,) each; to two digits, as sentences give
-    it. While Λ goes on by dΛ, each row that is under observation expects dΛ events.
+    A row expects Λ(min(t, y)) − Λ(entry) events up to t. They are round numbers near
+    quantiles of y.
     """
-    both = np.concatenate([at_entry, at_end])
-    order = np.argsort(both, kind="stable")
-    under_observation = np.cumsum(np.where(order < len(at_entry), 1.0, -1.0))
-    steps = under_observation[:-1] * np.diff(both[order])
-    expected = np.append(0.0, np.cumsum(steps))
-    thirds = expected[-1] * np.array([1.0, 2.0]) / 3.0
-    first, second = np.interp(thirds, expected, both[order])
-    return float(f"{first:.2g}"), float(f"{second:.2g}")
+    order = content_order(table.x)
+    some = order[:: -(-len(order) // CUT_ROWS)]
+    levels = np.linspace(0.0, 1.0, CUT_TIMES)
+    quantiles = np.quantile(table.y[:, 0], levels, method="inverted_cdf")
+    times = np.unique([float(f"{time:.{CUT_DIGITS}g}") for time in quantiles])
+    at_end = residuals.hazard[some][:, None]
+    at_entry = residuals.hazard_at_entry[some][:, None]
+    by_then = np.minimum(hazard_at_times(law.take(some), times), at_end)
+    expected = np.maximum(by_then - at_entry, 0.0).sum(axis=0)
+    total = float((at_end - at_entry).sum())
+    first, second = (
+        float(times[np.argmin(np.abs(expected - share * total))])
+        for share in (1 / 3, 2 / 3)
+    )
+    return first, second
+
+
+def hazard_at_times(law: Law, times: FloatArray) -> FloatArray:
+    """Return Λ(t) = −log P(Y > t|x) of n rows at m times, (n, m), at most 1e6."""
+    low, high = (np.broadcast_to(end, (law.n, 1))[:, 0] for end in law.support)
+    result = np.zeros((law.n, len(times)))
+    for k, time in enumerate(times):
+        result[time >= high, k] = LARGEST_HAZARD
+        inside = np.flatnonzero((time > low) & (time < high))
+        if len(inside):
+            z = law.take(inside).normal_scores(np.full((len(inside), 1), time))[:, 0]
+            result[inside, k] = np.minimum(hazard(z), LARGEST_HAZARD)
+    return result
 
 
 @rows_class.register
