@@ -111,7 +111,27 @@ def measure(task: str, python: str = THIS_VERSION) -> Measurement:
         environment_name = Path(python).parent.parent.name
         raise TaskError(f"{lines[-1]} (in {environment_name})")
     sys.stderr.write(done.stderr)
-    return Measurement(**json.loads(done.stdout.splitlines()[-1]))
+    measurement = Measurement(**json.loads(done.stdout.splitlines()[-1]))
+    label = (
+        task if python == THIS_VERSION else f"{task} ({Path(python).parent.parent.name})"
+    )
+    _RECORDED.setdefault(label, []).append(measurement)
+    return measurement
+
+
+#: What `measure` has measured in this process, by task and environment.
+_RECORDED: dict[str, list[Measurement]] = {}
+
+
+def recorded() -> dict[str, list[dict[str, float]]]:
+    """Return all measurements of this process, in four digits, for the files of results."""
+    return {
+        label: [
+            {name: float(f"{value:.4g}") for name, value in asdict(run).items()}
+            for run in runs
+        ]
+        for label, runs in _RECORDED.items()
+    }
 
 
 def best(runs: list[Measurement]) -> Measurement:

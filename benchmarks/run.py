@@ -1,26 +1,44 @@
-"""Speed and memory as ratios in one run on one machine; see RESULTS.md for what it printed.
+"""Speed and memory as ratios in one run on one machine, kept by part.
 
+    python benchmarks/run.py                                 # what is not kept yet
     python benchmarks/run.py --only exact                    # one part
-    python benchmarks/run.py --only versions02/adaptive      # some cells of that part
+    python benchmarks/run.py --only versions02/adaptive      # cells, printed and not kept
     python benchmarks/run.py --only 'versions02/*/counts/300'
+    python benchmarks/run.py --page                          # RESULTS.md alone
+
+Each part runs in a process of its own. What it prints and measures is kept in
+``results/bench/<part>.json``, with the versions of the library and of the part, and
+RESULTS.md is made from these files alone. After a kill the next run goes on with the first
+part that is not kept. ``--again`` runs parts that are kept.
+
+**To add a part**: write a function without arguments that prints a title (``### …``) and
+Markdown tables, and name it in `PARTS`. Use `measuring.measure` and its like on tasks,
+which go into the `TASKS` of its module, and `measuring.claim` for ratios that are asked
+for: those that are not met open the page.
 
 To try a part out: CONDGOF_BENCH_MAX_ROWS=300 caps all samples, CONDGOF_BENCH_ROUNDS=1 is
-the number of rounds of versions02 (7 otherwise).
+the number of rounds of versions02 (7 otherwise). Such results are printed and not kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import bench_fscd
 import bench_kcsd
 import bench_programs
 import bench_tests
 import bench_versions
-from measuring import print_measurement, run_task
+import kept
+from measuring import print_measurement, recorded, run_task
 
 #: Name → what ``--task`` measures in a process of its own.
 TASKS = {
@@ -62,17 +80,71 @@ def chosen_parts(only: str) -> list[str]:
     return [only] if only in PARTS else [name for name in PARTS if only in name]
 
 
-def run_parts(names: list[str]) -> int:
-    """Run parts, each in a process of its own; return 0 if all of them ended well.
+#: What is set in the environment when a part is only tried out.
+TRIALS = ("CONDGOF_BENCH_MAX_ROWS", "CONDGOF_BENCH_ROUNDS")
+#: The last line that a part prints in its process: its measurements as JSON.
+MEASUREMENTS = "measurements: "
+
+
+def run_part(name: str) -> None:
+    """Run a part in this process; print what it prints, then its measurements."""
+    PARTS[name]()
+    print(f"{MEASUREMENTS}{json.dumps(recorded())}", flush=True)
+
+
+def printed_by(name: str) -> str:
+    """Run a part in a process of its own; show and return what it prints.
 
     Some parts compute in their own process and make it large, and the tasks that a large
     process starts would begin with its peak of memory (see `measuring.peak_memory`).
     """
-    codes = []
+    command = [sys.executable, __file__, "--part", name]
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            lines.append(line)
+            if not line.startswith(MEASUREMENTS):
+                print(line, end="", flush=True)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return "".join(lines)
+
+
+def keep_part(name: str, folder: Path, *, code: str, again: bool) -> None:
+    """Run a part and keep its result, unless the result is kept already."""
+    definition = kept.definition_of(PARTS[name])
+    if not again and kept.is_current(kept.read_result(name, folder), definition, code):
+        print(f"{name}: kept")
+        return
+    start = time.monotonic()
+    printed, _, measurements = printed_by(name).partition(MEASUREMENTS)
+    result = kept.PartResult(
+        part=name,
+        definition=definition,
+        code=code,
+        machine=kept.machine_kind(),
+        date=datetime.now(UTC).date().isoformat(),
+        seconds=round(time.monotonic() - start, 1),
+        printed=printed,
+        measurements=json.loads(measurements),
+    )
+    kept.write_result(result, folder)
+
+
+def keep_parts(names: list[str], folder: Path, page: Path, *, again: bool) -> int:
+    """Run parts and make the page; return 0 if all of them ended well."""
+    # Of the sources as they are now: they may be edited while parts run.
+    code = kept.code_version()
+    failed = []
     for name in names:
-        command = [sys.executable, __file__, "--only", name]
-        codes.append(subprocess.run(command).returncode)
-    return max(codes)
+        try:
+            keep_part(name, folder, code=code, again=again)
+        except subprocess.CalledProcessError:
+            failed.append(name)
+        page.write_text(kept.page(list(PARTS), folder))
+    if failed:
+        print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def main() -> int:
@@ -84,21 +156,31 @@ def main() -> int:
         default="",
         help=f"one of {', '.join(PARTS)}, or some cells: {CELLS_PART}/test/y/n",
     )
+    parser.add_argument("--again", action="store_true", help="run parts that are kept")
+    parser.add_argument("--page", action="store_true", help="make RESULTS.md, run nothing")
     parser.add_argument("--task", help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task:
         print_measurement(run_task(TASKS[options.task]))
         return 0
+    if options.part:
+        run_part(options.part)
+        return 0
     if options.only.startswith(f"{CELLS_PART}/"):
         bench_versions.bench_versions02(options.only)
+        return 0
+    if options.page:
+        kept.PAGE.write_text(kept.page(list(PARTS)))
         return 0
     names = chosen_parts(options.only)
     if not names:
         return 2
-    if len(names) > 1:
-        return run_parts(names)
-    PARTS[names[0]]()
-    return 0
+    if any(name in os.environ for name in TRIALS):
+        for name in names:
+            printed_by(name)
+        return 0
+    return keep_parts(names, kept.FOLDER, kept.PAGE, again=options.again)
 
 
 if __name__ == "__main__":
