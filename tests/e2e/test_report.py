@@ -1,15 +1,23 @@
 """The report in a real browser, from disk, with the network off."""
 
 import re
+from functools import partial
 
 import pytest
 
 from condgof.report import card, check_page
+from lazily import Lazily
 from report.samples import EVIL, checks
 
 ENDING = "</script><script>alert('2')</script>\"'"
 CHECKS = checks()
-PAGES = {name: check_page(check) for name, check in CHECKS.items()}
+
+
+def page_of(name):
+    return check_page(CHECKS[name])
+
+
+PAGES = Lazily({name: partial(page_of, name) for name in CHECKS})
 BACK = "getComputedStyle(document.documentElement).backgroundColor"
 LIGHT = "rgb(255, 255, 255)"
 DARK = "rgb(20, 24, 27)"

@@ -131,7 +131,11 @@ CORRECTED = {
     ),
     "hazard": Corrected(
         M.Weibull(shape=1.4, scale=POSITIVE),
-        (PeriodHazards(np.outer(LITTLE, [1.0, -2.0, 3.0]), np.array([0.3, 1.0])),),
+        (
+            PeriodHazards(
+                np.outer(LITTLE, [1.0, -2.0, 3.0]), np.tile([0.3, 1.0], (len(LITTLE), 1))
+            ),
+        ),
     ),
 }
 CORRECTED_COUNTS = CorrectedCounts(

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
-from scipy.stats import binom
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 
@@ -24,6 +23,7 @@ from condgof.errors import (
 from condgof.laws import DiscreteFolds, Folds, Probabilities, join
 from condgof.models import Model, Normal, NormalMixture
 from laws.conformance import check_law
+from levels import assert_not_too_small
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -495,20 +495,21 @@ class TestErrors:
 
 
 def test_level_of_least_squares():
-    """A line fitted to a line: rejections within the exact binomial bound at 1e-4."""
-    rejected = 0
+    """A line fitted to a line; `make calibrate` has cells of least squares."""
+    pvalues = []
     refused = 0
-    for trial in range(100):
+    for trial in range(20):
         rng = np.random.default_rng([trial, 7])
         x = rng.normal(size=(150, 2))
         y = x @ [1.0, -0.5] + rng.normal(size=150)
         law = cg.crossfit(cg.fits.ols(), x, y, rng=trial)
         try:
-            rejected += cg.adaptive(law, x, y, n_boot=200, rng=trial, engine=1).reject()
+            result = cg.adaptive(law, x, y, n_boot=99, rng=trial, engine=1)
+            pvalues.append(result.pvalue)
         except UnsupportedModelError:
             refused += 1
-    assert rejected <= binom.isf(1e-4, 100, 0.05)
-    assert refused <= 3
+    assert_not_too_small(pvalues)
+    assert refused <= 1
 
 
 def test_a_wrong_family_is_found():

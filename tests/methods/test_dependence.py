@@ -644,7 +644,7 @@ def test_a_wrong_model_is_found():
 
 def test_studies_pass_the_options_through():
     methods = {"kcsd, blocks": functools.partial(cg.kcsd, dependence=10, n_boot=50)}
-    study = run_study("lgm", methods, n=60, trials=3)
+    study = run_study("lgm", methods, n=60, trials=3, engine=1)
     assert not study.failures()
 
 

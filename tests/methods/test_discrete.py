@@ -6,13 +6,13 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 
 import condgof as cg
 from condgof.errors import InputError, InputTypeError, UnsupportedModelError
 from condgof.laws import FULL, PLAIN
 from condgof.null import LARGER_OF_TWO
 from condgof.study import problem
+from levels import assert_uniform
 from oracle import gaussian, gram, u_statistic
 
 RNG = np.random.default_rng(11)
@@ -182,7 +182,6 @@ def test_dependent_rows_have_two_nulls_and_the_larger_p_value(test):
         assert wrong.reject(0.01)
 
 
-TRIALS = 100
 LEVEL = (
     "true-softmax-2",
     "true-softmax-3",
@@ -200,14 +199,10 @@ def test_level(name, test):
     """`make calibrate ONLY=discrete` in small; rare events would break random signs."""
     case = problem(name)
     pvalues = []
-    for trial in range(TRIALS):
+    for trial in range(20):
         x, y = case.draw(40, np.random.default_rng([trial, 50]))
         pvalues.append(test(case.p, x, y, n_boot=39, rng=trial, engine=1).pvalue)
-    for alpha in (0.05, 0.5):
-        rejections = sum(p <= alpha for p in pvalues)
-        assert (
-            binom.ppf(1e-4, TRIALS, alpha) <= rejections <= binom.isf(1e-4, TRIALS, alpha)
-        ), alpha
+    assert_uniform(pvalues, n_boot=39)
 
 
 @pytest.mark.parametrize(

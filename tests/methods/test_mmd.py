@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import binom
 
 import condgof as cg
 import oracle
@@ -24,6 +23,7 @@ from condgof.null import permutation_weights
 from condgof.result import pvalue_number
 from condgof.sample import Seed, Use
 from condgof.study import problem
+from levels import assert_uniform
 from own_laws import OfX, model_of
 
 LINE = Normal(mean=lambda x: x.sum(axis=1), std=1.0)
@@ -181,16 +181,11 @@ def test_never_zero_and_found_where_it_is_plain():
 @pytest.mark.parametrize("n", [30, 31])
 def test_level(name, n):
     case = problem(name)
-    trials = 150
     pvalues = []
-    for trial in range(trials):
+    for trial in range(40):
         x, y = case.draw(n, np.random.default_rng([trial, n]))
         pvalues.append(cg.mmd(case.p, x, y, n_boot=199, rng=trial, engine=1).pvalue)
-    for alpha in (0.01, 0.05, 0.5):
-        rejections = sum(p <= alpha for p in pvalues)
-        assert (
-            binom.ppf(1e-4, trials, alpha) <= rejections <= binom.isf(1e-4, trials, alpha)
-        ), alpha
+    assert_uniform(pvalues, n_boot=199)
 
 
 class TestModels:
