@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib.image
 import numpy as np
@@ -81,6 +82,15 @@ def test_the_loop(checks):
     assert re.match(r"income < [\d,]+$", first.slices[0].words)
     assert not second.rejected
     assert second.effect.interval.estimate < 0.7 * first.effect.interval.estimate
+
+
+def test_the_readme_shows_the_same_numbers(ran):
+    """README, tutorial and demonstration print the same check of Engel's data."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(.*?)```", readme, re.DOTALL)[1]
+    # README and tutorial keep the index of the 235 households, the table counts its rows.
+    printed = ran[1].replace("(none expected): 68", "(none expected): 137")
+    assert flat(shown) in flat(printed)
 
 
 def test_the_figure(ran):

@@ -31,8 +31,8 @@ WHAT_FOLLOWS = (
 )
 #: Printed after the second check.
 CAUTION = (
-    "The households that were checked led to the second model, so that a final verdict"
-    " needs others."
+    "The households that were checked suggested the second model, so confirm it on fresh"
+    " data."
 )
 FIGURE_INCHES = (11.0, 5.0)
 FIGURE_DPI = 150
@@ -96,13 +96,13 @@ def run_demo(out: Path) -> None:
         reports.append(report)
     first, second = checks.values()
     print(
-        f"\nSize of the misfit in {first.effect.unit}: {_effect_size(first)}, then"
+        f"\nEffect size in {first.effect.unit}: {_effect_size(first)}, then"
         f" {_effect_size(second)}.\n{CAUTION}\n"
     )
     print(f"Reports, to open in a browser:  {terminal(reports[0])}")
     print(f"{'':32}{terminal(reports[1])}")
     _write_figure(checks, out / "engel.png")
-    print(f"The first of them once more:    {terminal(_command(reports[0]))}")
+    print(f"To make the first one again:    {terminal(_command(reports[0]))}")
 
 
 def _effect_size(result: Check) -> str:

@@ -151,7 +151,7 @@ class EngelStudy(NamedTuple):
 
 
 def engel_study() -> EngelStudy:
-    """Fit two lines by maximum likelihood on even rows; return them and the odd rows."""
+    """Fit two lines by least squares on even rows; return them and the odd rows."""
     income, food = load_engel()
     models = {
         "constant spread": _fit_line(income[::2], food[::2], lambda x: np.ones(len(x))),
@@ -165,10 +165,12 @@ def _fit_line(
 ) -> Normal:
     """Fit a normal law of y (n,) with mean a + b·x and standard deviation c·shape(x).
 
-    Its maximum likelihood is weighted least squares, with weights 1/shape(x)².
+    The line is fitted by weighted least squares, with weights 1/shape(x)²; c² is the sum of
+    weighted squared residuals over n − 2, its unbiased estimate.
     """
     w = 1.0 / shape(x)
     design = np.column_stack([np.ones(len(x)), x]) * w[:, None]
     (a, b), *_ = np.linalg.lstsq(design, y * w, rcond=None)
-    c = float(np.sqrt(np.mean((y * w - design @ [a, b]) ** 2)))
+    residuals = y * w - design @ [a, b]
+    c = float(np.sqrt(residuals @ residuals / (len(x) - 2)))
     return Normal(mean=lambda x: a + b * x, std=lambda x: c * shape(x))
