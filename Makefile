@@ -4,6 +4,7 @@ TEST := .venv/test
 DEMO := .venv/demo
 LOWEST := .venv/lowest
 BENCH := .venv/bench
+RIVALS := .venv/rivals
 BENCH01 := .venv/bench01
 BENCH02 := .venv/bench02
 SOURCES := $(shell find src -type f ! -name '*.pyc') pyproject.toml README.md LICENSE
@@ -13,7 +14,7 @@ ONLY ?=
 MINUTES ?=
 EXAMPLES ?= 500
 
-.PHONY: demo test test-lowest fuzz check calibrate bench docs docs-serve taxi clean help
+.PHONY: demo test test-lowest fuzz check calibrate bench rivals docs docs-serve taxi clean help
 
 help:
 	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
@@ -23,6 +24,7 @@ help:
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power of every kind of y and function, resumable; ONLY=name picks cells, MINUTES=30 stops"
 	@echo "make bench       speed and memory, against the textbook method and versions 0.1 and 0.2; ONLY=name picks parts"
+	@echo "make rivals      power beside other tests, on their problems; resumable, ONLY=name picks tables, MINUTES=30 stops"
 	@echo "make docs        the site, in site/: all pages run, all links checked; make docs-serve shows it"
 	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
 
@@ -54,6 +56,9 @@ calibrate: $(TEST)/.installed
 
 bench: $(BENCH)/.installed $(BENCH01)/.installed $(BENCH02)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
+
+rivals: $(RIVALS)/.installed
+	PYTHONPATH=benchmarks $(RIVALS)/bin/python -m rivals --only "$(ONLY)" --minutes $(or $(MINUTES),120)
 
 docs: $(TEST)/.installed $(TEST)/.docs
 	$(TEST)/bin/python docs/_ext/cli_page.py docs/reference/cli.md
@@ -106,6 +111,11 @@ $(BENCH)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '.[torch,arrow,cli]'
+	@touch $@
+
+$(RIVALS)/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --group rivals '.[plot,frames,sklearn,statsmodels]'
 	@touch $@
 
 # Versions 0.1 and 0.2, which times are compared with.

@@ -14,7 +14,6 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
-from pitmon import PITMonitor
 from river.datasets.synth import FriedmanDrift
 from river.drift import ADWIN
 from scipy.stats import norm
@@ -80,6 +79,8 @@ def adwin_alarms(values):
 
 def trial(kind, seed):
     """Return the rows that each detector takes until it reports a change."""
+    from pitmon import PITMonitor  # of its public repository; not on PyPI
+
     x, y, mean, spread = draw_stream(kind, seed)
     m = cg.monitor((mean, np.full(len(y), spread)), rng=seed).update(x, y)
     alarm = m.state["evidence"]["alarm"]

@@ -1,0 +1,1 @@
+"""Rivals' problems, rivals' tests and condgof's, kept by cell: `make rivals`."""
