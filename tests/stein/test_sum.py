@@ -119,6 +119,35 @@ def test_a_pass_over_pieces(n):
     np.testing.assert_array_equal(totals.largest, five_largest(rows.residuals))
 
 
+def test_weights_of_rows_multiply_features():
+    """Sums are Σ w F ξ, the diagonal Σ w²‖F‖²‖ξ‖², and the Gram matrix is FᵀW²F."""
+    plan = make_plan()
+    rows = make_rows(300)
+    w = np.exp(np.random.default_rng(1).normal(size=300))
+    weighted = replace(rows, weights=w)
+    f, xi, _, _ = dense(plan, rows)
+    totals = gather(plan, weighted, 300, first_score, 1, Seed.of(0), as_engine(1))
+    np.testing.assert_allclose(
+        totals.grams[0], (w[:, None] ** 2 * f).T @ f, rtol=1e-9, atol=1e-9
+    )
+    halves = [Unit(0, slice(0, 150)), Unit(1, slice(150, None))]
+    units = gather_units(plan, weighted, lambda piece: halves, as_engine(1))
+    for cut, total, by_unit in zip(plan.cuts, totals.sums, units.sums, strict=True):
+        expected = np.einsum("i,ir,iq->rq", w, f[:, cut.x], xi[:, cut.y])
+        np.testing.assert_allclose(total, expected, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(by_unit.sum(axis=0), expected, rtol=1e-4, atol=1e-3)
+    diagonal = [
+        sum(
+            w[i] ** 2
+            * np.square(f[i, one.features.columns]).sum()
+            * np.square(xi[i, one.test_functions.columns]).sum()
+            for i in range(300)
+        )
+        for one in plan.statistics
+    ]
+    np.testing.assert_allclose(units.diagonal.sum(axis=0), diagonal, rtol=1e-4)
+
+
 def test_single_precision_keeps_a_millionth_of_a_null_standard_deviation():
     n = 50_000
     plan = make_plan()

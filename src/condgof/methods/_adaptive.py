@@ -110,6 +110,7 @@ def adaptive(
     entry: TableLike | None = None,
     standardize: str = "auto",
     scale_x: str = "ranks",
+    weights: TableLike | None = None,
     **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model at all scales at once: the recommended test.
@@ -187,6 +188,9 @@ def adaptive(
     scale_x : {"ranks", "std", "none"}
         How numeric columns of x are compared: by normal scores of their ranks, in standard
         deviations, or as they are.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, as in `kcsd`: sums over rows are weighted. Whether
+        the largest surprises are too large is asked of rows, whatever their weights.
     solver : {"auto", "exact", "lowrank"}
         Draws row by row ("exact"), or from the Gaussian limit or sums over blocks of rows
         ("lowrank"); "auto" goes by the work.
@@ -226,7 +230,7 @@ def adaptive(
         raise InputError("adaptive has no spectral null; use null='auto'.")
     model = censored_model(model, x, y, event, entry)
     units = Units(scale_x, standardize, predictions=True)
-    rows = prepare(model, x, y, units, options, seed).rows
+    rows = prepare(model, x, y, units, options, seed, weights).rows
     return run_adaptive(rows, options.for_rows(rows, x), seed).result
 
 
@@ -335,7 +339,12 @@ def combine_statistics(
         *(() if remark is None else (remark,)),
         *dependence.notes,
     )
-    details = {**strongest.details(), **dependence.details(), **drawn.details}
+    details = {
+        **strongest.details(),
+        **rows.weight_details(),
+        **dependence.details(),
+        **drawn.details,
+    }
     if notes:
         details["notes"] = notes
     return GofResult(
@@ -680,7 +689,12 @@ def narrowed(kernel: CovariateKernel, factor: float) -> CovariateKernel:
 
 @spelled_out("solver", "null", "n_boot", "precision", "missing", "rng", "engine", "memory")
 def calibration(
-    model: object, x: TableLike, y: TableLike, **how: Unpack[HowToTest]
+    model: object,
+    x: TableLike,
+    y: TableLike,
+    *,
+    weights: TableLike | None = None,
+    **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test whether a model is calibrated: right on average wherever it predicts the same.
 
@@ -706,6 +720,8 @@ def calibration(
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample; x serves for the predictions only. It may be None where predictions are
         arrays.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, as in `kcsd`.
     solver, null, n_boot, precision, missing, rng, engine, memory
         As in `adaptive`.
 
@@ -731,9 +747,9 @@ def calibration(
     needs_memory("calibration", x, y)
     missing = read_options(calibration, how).options.missing
     if x is None:
-        sample = Sample.unconditional(y, to_test=False, missing=missing)
+        sample = Sample.unconditional(y, to_test=False, missing=missing, weights=weights)
     else:
-        sample = Sample.from_data(x, y, to_test=False, missing=missing)
+        sample = Sample.from_data(x, y, to_test=False, missing=missing, weights=weights)
     law = law_of(as_model(model), sample)
     predicted, names, are_probabilities = named_predictions(law)
     if (predicted == predicted[0]).all():
@@ -748,13 +764,15 @@ def calibration(
         predicted,
         sample.y_given,
         scale_x="none" if are_probabilities else "ranks",
+        weights=sample.weights,
         **asked,
     )
     details = {**result.details, "conditioned_on": names}
     if (
         sample.left_out
     ):  # else the remarks are on columns of x, which nothing is compared by
-        details["notes"] = (*sample.remarks, *details.get("notes", ()))
+        notes = (*sample.remarks, *details.get("notes", ()))
+        details["notes"] = tuple(dict.fromkeys(notes))  # weights are in both
     location = details.get("strongest_location")
     if location is not None and len(names) <= MOST_LABELLED:
         label = dict(zip(names, map(float, location["x"]), strict=True))

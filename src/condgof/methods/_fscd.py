@@ -103,6 +103,7 @@ def fscd(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     standardize: str = "none",
+    weights: TableLike | None = None,
     **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model at a finite set of locations in x.
@@ -137,6 +138,9 @@ def fscd(
         and 3 times the median) and leaves numbers alone.
     scale_x, standardize, solver, null, n_boot, precision, missing, rng, engine, memory
         As in `kcsd`.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, as in `kcsd`. "optimize" chooses locations from
+        rows without weights; the test weights them.
     dependence, groups
         As in `kcsd`. With `dependence`, "optimize" trains on the first rows and tests on
         those that follow, a block later; with `groups` it trains on whole groups.
@@ -164,7 +168,8 @@ def fscd(
         n_locations, "n_locations", LIMITS.locations.most, f" {LIMITS.locations.advice}"
     )
     origin = _origin_of(locations)
-    rows = prepare(model, x, y, Units(scale_x, standardize), options, seed).rows
+    units = Units(scale_x, standardize)
+    rows = prepare(model, x, y, units, options, seed, weights).rows
     options = options.for_rows(rows, x)
     details: dict[str, Any] = {}
     if origin is Locations.OPTIMIZE:
@@ -237,7 +242,7 @@ def _split_off(
     """Split a training part off the rows of a test."""
     split = split_rows(
         options.row_dependence,
-        rows.n,
+        rows.total,
         train_fraction,
         most,
         seed.stream(Use.SPLIT),
@@ -251,7 +256,8 @@ def _split_off(
         )
         return TrainAndTest(rows.take(split.train), held_out, held_out_options)
     train = rows.take(split.train, options.engine).rows
-    return TrainAndTest(train, replace(rows, left_out=split.left_out), options)
+    left_out = np.union1d(rows.left_out, split.left_out)  # rows of weight 0, too
+    return TrainAndTest(train, replace(rows, left_out=left_out), options)
 
 
 class RowSplit(NamedTuple):

@@ -59,6 +59,7 @@ def kcsd(
     kernel_y: Kernel = Gaussian("median"),
     scale_x: str = "none",
     standardize: str = "none",
+    weights: TableLike | None = None,
     **how: Unpack[HowToTest],
 ) -> GofResult:
     """Test a conditional density model with the kernel conditional Stein discrepancy.
@@ -107,6 +108,11 @@ def kcsd(
         What y is standardised by, given x: nothing (the paper), normal scores Φ⁻¹(F(y|x))
         of the model's CDF, of its marginal CDFs, its location and scale, or the best that
         the model offers. The bandwidth of y is then in those units.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights w of rows, which must be functions of x: survey weights, importance,
+        exposures. A string names a column of x, or of the source. Pairs of rows are
+        weighted by w_i w_j, in the statistic and in its draws. Only ratios of weights
+        matter; rows of weight 0 are left out. See docs/have/weights.md.
     solver : {"auto", "exact", "lowrank"}
         "exact" sweeps the matrix in tiles, n_boot·n² operations; "lowrank" factors k by
         landmarks in x and h by landmarks in y, and is linear in n; "auto" is exact while
@@ -162,7 +168,8 @@ def kcsd(
     True
     """
     options, seed = read_options(kcsd, how)
-    rows = prepare(model, x, y, Units(scale_x, standardize), options, seed).rows
+    units = Units(scale_x, standardize)
+    rows = prepare(model, x, y, units, options, seed, weights).rows
     options = options.for_rows(rows, x)
     ready = rows.subsample.kernels(kernel_x, kernel_y, seed)
     return solve("kcsd", rows, ready.on_x, ready.on_y, options, seed)
@@ -382,7 +389,12 @@ def make_result(
     subsample = rows.subsample
     statistic = reported.share * total / (rows.n - 1)
     settled = settle_ties(statistic, reported.share * draws, TIE_TOLERANCE * abs(statistic))
-    all_details = {**subsample.details(), **dependence.details(), **details}
+    all_details = {
+        **subsample.details(),
+        **rows.weight_details(),
+        **dependence.details(),
+        **details,
+    }
     notes = (*subsample.notes(), *dependence.notes, *all_details.get("notes", ()))
     if notes:
         all_details["notes"] = notes

@@ -35,11 +35,13 @@ from condgof.sample import (
     LIMITS,
     ArraySource,
     RngLike,
+    RowWeights,
     Sample,
     Seed,
     Source,
     is_lazy,
     names_of,
+    read_weights,
 )
 from condgof.stein import (
     DEFAULT_MEMORY,
@@ -248,9 +250,17 @@ def refuse_unstable_folds(law: Law) -> None:
 
 
 def prepare(
-    model: object, x: Any, y: Any, units: Units, options: Options, seed: Seed
+    model: object,
+    x: Any,
+    y: Any,
+    units: Units,
+    options: Options,
+    seed: Seed,
+    weights: Any = None,
 ) -> Prepared:
     """Check a sample and compare it with its law, in memory or as a stream.
+
+    `weights` are a user's weights of rows, (n,), or the name of a column of x.
 
     Units of x and landmarks come from a subsample wherever the rows are not summed pair by
     pair: with the low-rank solver, and in the adaptive test, where predictions are among
@@ -276,8 +286,9 @@ def prepare(
             CONTENT_SEED if units.predictions else seed,
             options.engine,
             all_rows=is_exact and not units.predictions,
+            weights=source_weights(weights, opened.source),
         )
-    law, sample = read_sample(as_model(model), x, y, options.missing)
+    law, sample = read_sample(as_model(model), x, y, options.missing, weights)
     refuse_unstable_folds(law)
     if units.predictions:
         _check_limits(law, sample)
@@ -287,6 +298,11 @@ def prepare(
             law, sample, units, _subsample(sample, units, seed, is_lowrank=is_lowrank)
         )
     return Prepared(law_or_model=law, rows=rows)
+
+
+def source_weights(weights: Any, source: Any) -> RowWeights | None:
+    """Read the weights of all rows of a source: a column of it, or one number a row."""
+    return None if weights is None else read_weights(weights, source, source.n)
 
 
 def _check_limits(law: Law, sample: Sample) -> None:

@@ -645,7 +645,7 @@ def _exceptional_sums(
             some = exceptions.take(slice(start, start + step))
             # Exceptions are sorted by draw, so that those of one draw are one run.
             draw, first = np.unique(some.draws, return_index=True)
-            features = plan.features.evaluate(piece.x[some.rows])
+            features = plan.weighted_features(piece.take(some.rows, piece.start))
             exceptional = resampler.exceptional(some)
             usual = resampler.usual(some.rows)
             for target, cut in zip(sums, plan.cuts, strict=True):

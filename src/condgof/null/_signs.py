@@ -114,14 +114,15 @@ class RowSigns:
 def additional_values(plan: Plan, piece: Piece) -> FloatArray | None:
     """Return the additional function of single rows, (b,), 0 in rows that do not count."""
     if piece.keep is None:
-        return plan.test_functions.additional_values(piece.x, piece.residuals)
+        values = plan.test_functions.additional_values(piece.x, piece.residuals)
+        return None if values is None else piece.weighted(values)
     kept = np.flatnonzero(piece.keep)
     some = plan.test_functions.additional_values(piece.x[kept], piece.residuals.take(kept))
     if some is None:
         return None
     values = np.zeros(piece.total)
     values[kept] = some
-    return values
+    return piece.weighted(values)
 
 
 def _weighted_rows(

@@ -31,6 +31,7 @@ from condgof.sample._sample import (
     check_rows,
     label_array,
     read_groups,
+    read_weights,
 )
 from condgof.sample._source import ArraySource, Block, Source, is_lazy, scan
 from condgof.sample._table import (
@@ -52,6 +53,14 @@ from condgof.sample._values import (
     read,
     read_table,
     read_y,
+)
+from condgof.sample._weights import (
+    RowWeights,
+    effective_rows,
+    normalized,
+    refuse_weights,
+    weights_remark,
+    zero_weights_remark,
 )
 
 __all__ = [
@@ -78,6 +87,7 @@ __all__ = [
     "QueryError",
     "RankScores",
     "RngLike",
+    "RowWeights",
     "Sample",
     "Seed",
     "Source",
@@ -93,6 +103,7 @@ __all__ = [
     "column_names",
     "content_keys",
     "content_order",
+    "effective_rows",
     "encode_levels",
     "find_delimiter",
     "fresh",
@@ -107,13 +118,18 @@ __all__ = [
     "missing_in",
     "names_of",
     "native_column",
+    "normalized",
     "read",
     "read_groups",
     "read_table",
+    "read_weights",
     "read_y",
     "refill",
+    "refuse_weights",
     "rows_by_content",
     "scan",
     "select",
     "take_rows",
+    "weights_remark",
+    "zero_weights_remark",
 ]

@@ -44,6 +44,13 @@ from condgof.sample._values import (
     read_table,
     read_y,
 )
+from condgof.sample._weights import (
+    RowWeights,
+    effective_rows,
+    normalized,
+    weights_remark,
+    zero_weights_remark,
+)
 
 #: The fewest rows that a test takes.
 MIN_ROWS = 3
@@ -75,12 +82,17 @@ class Sample:
     #: The number of each row in the data that the user passed, (n,); None if these are all
     #: of their rows.
     kept: IntArray | None = None
-    #: How many rows were left out because a value is missing.
+    #: How many rows were left out because a value is missing, or their weight is 0.
     left_out: int = 0
+    #: How many of these have weight 0.
+    zero_weights: int = 0
     #: What was done about missing values, for the notes of a result.
     remarks: tuple[str, ...] = ()
     #: Whose frame x (or y, if x is none) came in, and the labels of all rows there.
     origin: FrameOrigin = field(default_factory=FrameOrigin)
+    #: Weights of the rows, (n,), of mean 1 over the rows that the user passed; None where
+    #: all are equal.
+    weights: FloatArray | None = None
 
     @cached_property
     def content_keys(self) -> KeyArray:
@@ -94,7 +106,13 @@ class Sample:
 
     @classmethod
     def from_data(
-        cls, x: TableLike, y: TableLike, *, to_test: bool = True, missing: str = "refuse"
+        cls,
+        x: TableLike,
+        y: TableLike,
+        *,
+        to_test: bool = True,
+        missing: str = "refuse",
+        weights: TableLike | None = None,
     ) -> Sample:
         """Check x and y of the same rows, and freeze them.
 
@@ -107,6 +125,9 @@ class Sample:
         missing : {"refuse", "drop", "level"}
             What becomes of missing values: an error, the row is left out, or they become a
             level of their column of x.
+        weights : array_like, (n,), or str, optional
+            Weights of the rows, or the name of a column of x. Rows of weight 0 are left
+            out.
 
         Examples
         --------
@@ -118,26 +139,56 @@ class Sample:
         x_table = read_table(x, "x")
         y_table = read_y(y)
         check_rows(x, y, len(x_table.values), len(y_table.values))
-        return cls._from_variables(x_table, y_table, to_test, missing)
+        n = len(y_table.values)
+        row_weights = None
+        if weights is not None:
+            labels = FrameOrigin.from_sample(x, y).labels
+            row_weights = read_weights(weights, x, n, labels)
+        return cls._from_variables(x_table, y_table, to_test, missing, row_weights)
 
     @classmethod
     def unconditional(
-        cls, y: TableLike, *, to_test: bool = True, missing: str = "refuse"
+        cls,
+        y: TableLike,
+        *,
+        to_test: bool = True,
+        missing: str = "refuse",
+        weights: TableLike | None = None,
     ) -> Sample:
         """Check y of an unconditional test and freeze it; options as in `from_data`."""
         y_table = read_y(y)
-        return cls._from_variables(_no_x(len(y_table.values)), y_table, to_test, missing)
+        n = len(y_table.values)
+        row_weights = None
+        if weights is not None:
+            row_weights = read_weights(weights, y, n)
+        return cls._from_variables(_no_x(n), y_table, to_test, missing, row_weights)
 
     @classmethod
     def _from_variables(
-        cls, x: Variables, y: Variables, to_test: bool, missing: str
+        cls,
+        x: Variables,
+        y: Variables,
+        to_test: bool,
+        missing: str,
+        row_weights: RowWeights | None = None,
     ) -> Sample:
-        """Do about missing values what `missing` says, and freeze what is left."""
+        """Do about missing values what `missing` says, and freeze what is left.
+
+        Rows of weight 0 are left out first.
+        """
         check_choice(missing, "missing", ("refuse", "drop", "level"))
-        n = len(y.values)
+        passed = len(y.values)
         origin = FrameOrigin.from_sample(x.given, y.given)
+        weights = None
         kept: IntArray | None = None
         remarks: tuple[str, ...] = ()
+        if row_weights is not None:
+            weights = row_weights.values
+        if row_weights is not None and row_weights.kept is not None:
+            counted = row_weights.kept
+            x = _no_x(len(counted)) if x.given is None else _read_x(x.given, counted)
+            y = read_y(take_rows(y.given, counted))
+        n = len(y.values)
         if missing != "refuse":
             x.check_no_infinite()
             y.check_no_infinite()
@@ -150,9 +201,16 @@ class Sample:
             # Read again, so that the sample is that of a user who drops the rows first.
             y = read_y(take_rows(y.given, kept))
             x = _no_x(len(kept)) if x.given is None else _read_x(x.given, kept)
+            weights = None if weights is None else normalized(weights[kept])
         x.check_categories()
         if missing == "level":
             x, remarks = missing_as_levels(x)
+        if row_weights is not None and row_weights.kept is not None:
+            counted = row_weights.kept
+            kept = counted if kept is None else counted[kept]
+            remarks = (zero_weights_remark(passed - n, passed), *remarks)
+        if weights is not None:
+            remarks = (*remarks, weights_remark(weights))
         x.check_complete(MISSING_X)
         y.check_complete(MISSING_Y)
         sample = cls(
@@ -163,9 +221,11 @@ class Sample:
             x_columns=x.columns,
             y_columns=y.columns,
             kept=kept,
-            left_out=n - len(y.values),
+            left_out=passed - len(y.values),
+            zero_weights=passed - n,
             remarks=remarks,
             origin=origin,
+            weights=weights,
         )
         return sample.ready() if to_test else sample
 
@@ -177,7 +237,8 @@ class Sample:
         if self.n < MIN_ROWS:
             lost = ""
             if self.left_out:
-                lost = f" after {self.left_out} with missing values were left out"
+                which = "" if self.zero_weights else " with missing values"
+                lost = f" after {self.left_out}{which} were left out"
             raise ShapeError(
                 f"The test needs at least {MIN_ROWS} rows, got {self.n}{lost}."
             )
@@ -200,6 +261,11 @@ class Sample:
         return len(self.y)
 
     @property
+    def effective_rows(self) -> float:
+        """(Σw)²/Σw²: as many equally weighted rows would tell as much."""
+        return float(self.n) if self.weights is None else effective_rows(self.weights)
+
+    @property
     def d_x(self) -> int:
         return int(self.x.shape[1])
 
@@ -220,6 +286,7 @@ class Sample:
             x_given=None if self.x_given is None else take_rows(self.x_given, rows),
             y_given=self.y_given[rows],
             kept=numbers[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def with_y(self, y: AnyArray) -> Sample:
@@ -469,7 +536,7 @@ def read_groups(
     """
     if isinstance(groups, str):
         what = f"The column {groups!r} (groups=)"
-        groups = _column_of_groups(groups, data)
+        groups = column_by_name(groups, data, "groups")
     else:
         if labels is None:
             labels = FrameOrigin.from_data(data).labels
@@ -500,6 +567,51 @@ def read_groups(
             f"{what} holds values that cannot be told apart: {error}."
         ) from error
     return np.array(codes, dtype=np.int64)
+
+
+def read_weights(
+    weights: Any, data: object, n: int, labels: Any = None, what: str = "weights"
+) -> RowWeights:
+    """Read the weights of all rows that the user passed.
+
+    Parameters
+    ----------
+    weights : array_like, (n,) or (n, 1), or str
+        The weight of each row, or the name of a column of `data`.
+    data : frame, Source or anything else
+        What the user passed as x.
+    n : int
+        How many rows the user passed.
+    labels : Index, optional
+        The labels of these rows; those of `data` unless given.
+    what : str
+        What messages call the weights.
+
+    Examples
+    --------
+    >>> read = read_weights([2.0, 0.0, 6.0], data=None, n=3)
+    >>> read.values.tolist(), read.kept.tolist()
+    ([0.5, 1.5], [0, 2])
+    """
+    if isinstance(weights, str):
+        what = f"The column {weights!r} (weights=)"
+        weights = column_by_name(weights, data, "weights")
+    else:
+        if labels is None:
+            labels = FrameOrigin.from_data(data).labels
+        weights = align_rows(weights, labels, what)
+    check_object(weights, what)
+    if hasattr(weights, "compute"):  # a Dask array: a number a row fits into memory
+        weights = weights.compute()
+    advice = "Pass one number for each row."
+    values = np.asarray(as_numbers(weights, what, advice=advice), dtype=np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or len(values) != n:
+        raise ShapeError(
+            f"{what} must have shape ({n},), one number for each row, got {values.shape}."
+        )
+    return RowWeights.from_values(values, what)
 
 
 def label_array(labels: Any, what: str) -> AnyArray:
@@ -551,20 +663,21 @@ def align_rows(values: Any, labels: Any, what: str) -> Any:
     return values.reindex(labels)
 
 
-def _column_of_groups(name: str, data: Any) -> Any:
-    """Return the column of x, a frame or a source, that `groups` names."""
+def column_by_name(name: str, data: Any, option: str) -> Any:
+    """Return the column of x, a frame or a source, that an option of rows names."""
     if hasattr(data, "read_column"):  # a source
         return data.read_column(name)
-    advice = "Pass an array with the group of each row."
+    advice = "Pass an array with one value for each row."
     if not is_frame(data):
         raise InputTypeError(
-            f"groups={name!r} names a column, and x is not a frame (nor a source). {advice}"
+            f"{option}={name!r} names a column, and x is not a frame (nor a source)."
+            f" {advice}"
         )
     names = column_names(data)
     if names.count(name) != 1:
         listed = ", ".join(map(repr, names[:LISTED_COLUMNS]))
         raise InputError(
-            f"groups={name!r} names a column that is not one of x: they are {listed}."
+            f"{option}={name!r} names a column that is not one of x: they are {listed}."
             f" {advice}"
         )
     return native_column(data, names.index(name))

@@ -100,6 +100,8 @@ class SteinOperator:
     z_norms: FloatArray
     #: ‖y‖² of each row, (n,): the same for `bracket`.
     y_norms: FloatArray
+    #: Weights w of rows, (n,): entries are then w_i w_j H_ij. None where all are 1.
+    weights: FloatArray | None = None
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # `check_overflow` looks at the sums
@@ -169,6 +171,8 @@ class SteinOperator:
             h *= (self.features * self.features).sum(axis=1)
         for factor in self.other_factors:
             h *= float(factor(self.x[:1], self.x[:1])[0, 0])
+        if self.weights is not None:
+            h *= np.square(self.weights)
         return np.asarray(h)
 
     def block(self, rows: RowIndex, columns: RowIndex) -> FloatArray:
@@ -189,6 +193,9 @@ class SteinOperator:
             out *= self.features[rows] @ self.features[columns].T
         for factor in self.other_factors:
             out *= factor(self.x[rows], self.x[columns])
+        if self.weights is not None:
+            out *= self.weights[rows, None]
+            out *= self.weights[columns]
         return out
 
     def _exponential(

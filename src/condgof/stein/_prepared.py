@@ -46,6 +46,7 @@ from condgof.sample import (
     ArraySource,
     Block,
     Column,
+    RowWeights,
     Sample,
     Seed,
     Source,
@@ -53,7 +54,10 @@ from condgof.sample import (
     XUnits,
     content_keys,
     content_order,
+    effective_rows,
     rows_by_content,
+    weights_remark,
+    zero_weights_remark,
 )
 from condgof.stein._matrix import SteinOperator
 from condgof.stein._rows import PIECE_ROWS, Piece, Spans, even_cuts
@@ -216,7 +220,7 @@ class RowsInMemory:
 
     @property
     def _piece(self) -> Piece:
-        return Piece(x=self.x, residuals=self.residuals)
+        return Piece(x=self.x, residuals=self.residuals, weights=self.sample.weights)
 
     @property
     def can_resample(self) -> bool:
@@ -248,12 +252,16 @@ class RowsInMemory:
     def operator(
         self, kernel_x: CovariateKernel | FiniteLocations, kernel_y: Radial
     ) -> SteinOperator:
-        """Return the Stein matrix as a lazy operator; y is continuous."""
+        """Return the Stein matrix as a lazy operator; y is continuous.
+
+        With weights w its entries are w_i w_j H_ij.
+        """
         residuals = self.residuals
         assert isinstance(residuals, SteinResiduals)
-        return SteinOperator.from_rows(
+        operator = SteinOperator.from_rows(
             self.x, residuals.u, residuals.scores, kernel_x, kernel_y
         )
+        return replace(operator, weights=self.sample.weights)
 
     def stretches(self, size: int, engine: Engine) -> list[Stretch]:
         """Return consecutive rows, whose autocorrelation is examined.
@@ -266,6 +274,12 @@ class RowsInMemory:
             return [Stretch(self.residuals.dependence_values(), self.x)]
         numbers = np.concatenate([np.arange(cut.start, cut.stop) for cut in cuts])
         return split_stretches(self.take(numbers), cuts)
+
+    def weight_details(self) -> dict[str, Any]:
+        """What a result says of weights of rows, if there are any."""
+        if self.sample.weights is None:
+            return {}
+        return {"effective_rows": self.sample.effective_rows}
 
     def details(self) -> dict[str, Any]:
         """What a result says of the coordinates of x and y, where they are not x and y."""
@@ -333,6 +347,10 @@ class StreamReader:
     models: tuple[Any, ...]
     #: Rows and the law of each model there → these rows in the units of the subsample.
     compare: Callable[[Sample, Sequence[Law]], ComparedRows]
+    #: Weights of the rows of the source, (total,), 0 in rows that do not count; None where
+    #: all are equal. A worker has those of its rows, from `first_weight` on.
+    weights: FloatArray | None = None
+    first_weight: int = 0
 
     def read(self, start: int, stop: int, left_out: IntArray) -> Iterator[Piece]:
         """Yield pieces of the rows from `start` to `stop`.
@@ -346,7 +364,13 @@ class StreamReader:
             with row_numbers_in_errors(rows):
                 x, residuals = self.compare(sample, laws)
             keep = ~np.isin(rows, left_out) if len(left_out) else None
-            piece = Piece(x=x, residuals=residuals, start=int(rows[0]), keep=keep)
+            piece = Piece(
+                x=x,
+                residuals=residuals,
+                start=int(rows[0]),
+                keep=keep,
+                weights=self.weights_of(rows),
+            )
             yield from piece.pieces()
 
     def read_with_laws(
@@ -360,16 +384,22 @@ class StreamReader:
             self.source, self.models, start, stop, READ_ROWS
         ):
             with row_numbers_in_errors(rows):
-                held = self.hold(sample, law, x_units)
+                held = self.hold(sample, law, x_units, rows)
             if len(left_out):
                 kept = np.flatnonzero(~np.isin(rows, left_out))
                 yield NumberedRows(law.take(kept), held.take(kept), rows[kept])
             else:
                 yield NumberedRows(law, held, rows)
 
-    def hold(self, sample: Sample, law: Law, x_units: XUnits) -> RowsInMemory:
-        """Compare rows with their law, and hold them in memory."""
-        sample = numbered(law, sample)
+    def weights_of(self, rows: IntArray) -> FloatArray | None:
+        """Return the weights of rows by their global numbers, (b,)."""
+        return None if self.weights is None else self.weights[rows - self.first_weight]
+
+    def hold(
+        self, sample: Sample, law: Law, x_units: XUnits, rows: IntArray
+    ) -> RowsInMemory:
+        """Compare rows, of global numbers `rows` (b,), with their law, and hold them."""
+        sample = replace(numbered(law, sample), weights=self.weights_of(rows))
         compared = self.compare(sample, [law])
         return RowsInMemory(
             sample=sample,
@@ -421,6 +451,13 @@ class RowsInStream:
         """The number of rows that are tested."""
         return self.total - len(self.left_out)
 
+    def weight_details(self) -> dict[str, Any]:
+        """What a result says of weights of rows, if there are any."""
+        weights = self.reader.weights
+        if weights is None:
+            return {}
+        return {"effective_rows": effective_rows(np.delete(weights, self.left_out))}
+
     @property
     def can_resample(self) -> bool:
         return self.subsample.residuals.can_resample_streams
@@ -454,6 +491,7 @@ class RowsInStream:
             self.reader,
             models=tuple(m if m.rows is None else None for m in self.reader.models),
             source=None if chunked else source,
+            weights=None,  # each span has its own
         )
         names = tuple(source.arrays) if chunked else None
         return _ClosedSpans(
@@ -471,6 +509,7 @@ class RowsInStream:
             stop=stop,
             models=tuple(None if m.rows is None else m.take(rows) for m in models),
             left_out=self.left_out[first:last],
+            weights=self.reader.weights_of(rows),
         )
         source = self.reader.source
         if isinstance(source, ArraySource):
@@ -484,7 +523,7 @@ class RowsInStream:
         block = read_rows(source, rows, engine)
         law, sample = _law_of_block(model, source, block, rows)
         with row_numbers_in_errors(rows):
-            held = self.reader.hold(sample, law, self.subsample.x_units)
+            held = self.reader.hold(sample, law, self.subsample.x_units, rows)
         return LawAndRows(law=law, rows=held)
 
     def fold(
@@ -537,6 +576,7 @@ class _Span(NamedTuple):
     #: Models bound to these rows; None for each model that was sent with the reader.
     models: tuple[ModelLike | None, ...]
     left_out: IntArray  #: Global numbers of the rows of this span that do not count.
+    weights: FloatArray | None = None  #: Weights of the rows of this span.
 
 
 class _OpenedSpan(NamedTuple):
@@ -577,7 +617,14 @@ def _open_span(
         model if bound is None else bound
         for model, bound in zip(reader.models, span.models, strict=True)
     )
-    return _OpenedSpan(replace(reader, source=source, models=models), span)
+    opened = replace(
+        reader,
+        source=source,
+        models=models,
+        weights=span.weights,
+        first_weight=span.start,
+    )
+    return _OpenedSpan(opened, span)
 
 
 #: The rows of a test, wherever they are.
@@ -618,10 +665,15 @@ class LawAndSample(NamedTuple):
 
 
 def read_sample(
-    model: ModelLike, x: TableLike, y: TableLike, missing: str = "refuse"
+    model: ModelLike,
+    x: TableLike,
+    y: TableLike,
+    missing: str = "refuse",
+    weights: TableLike | None = None,
 ) -> LawAndSample:
     """Check x and y, and call the model with x: its law tells whether y is discrete."""
-    sample = Sample.from_data(x, y, to_test=False, missing=missing).ready(discrete=True)
+    sample = Sample.from_data(x, y, to_test=False, missing=missing, weights=weights)
+    sample = sample.ready(discrete=True)
     law = law_of(model, sample)
     return LawAndSample(law=law, sample=sample.ready(discrete=law.discrete))
 
@@ -731,18 +783,60 @@ def rows_of_source(
     engine: Engine,
     *,
     all_rows: bool,
+    weights: RowWeights | None = None,
 ) -> Prepared:
-    """Read a source into memory where it is small or `all_rows` is set, else stream it."""
+    """Read a source into memory where it is small or `all_rows` is set, else stream it.
+
+    Rows of weight 0 are not read into memory, and do not count in a stream.
+    """
     source = with_columns((model,), source)
-    rows, block = read_subsample(source, None if all_rows else seed, engine)
+    kept = None if weights is None else weights.kept
+    rows, block = read_subsample(source, None if all_rows else seed, engine, kept)
     law, sample = _law_of_block(model, source, block, rows)
+    counted = source.n if kept is None else len(kept)
+    all_weights = None if weights is None else weights.of_all(source.n)
+    if weights is not None:
+        sample = with_row_weights(sample, weights, all_weights, rows, source.n)
     with row_numbers_in_errors(rows):
         held = RowsInMemory.from_law(law, sample, units)
-    if len(rows) == source.n:
+    if len(rows) == counted:
         return Prepared(law_or_model=law, rows=held)
     compare = partial(_compare, type(held.residuals), held.x_units)
-    reader = StreamReader(source=source, models=(model,), compare=compare)
-    return Prepared(law_or_model=model, rows=RowsInStream(reader=reader, subsample=held))
+    reader = StreamReader(
+        source=source, models=(model,), compare=compare, weights=all_weights
+    )
+    stream = RowsInStream(reader=reader, subsample=held)
+    if kept is not None:
+        stream = replace(stream, left_out=np.setdiff1d(np.arange(source.n), kept))
+    return Prepared(law_or_model=model, rows=stream)
+
+
+def with_row_weights(
+    sample: Sample,
+    weights: RowWeights,
+    all_weights: FloatArray | None,
+    rows: IntArray,
+    total: int,
+) -> Sample:
+    """Give some rows of a source, of these global numbers (b,), their weights.
+
+    `all_weights` are those of all rows of the source, (total,).
+    """
+    remarks = sample.remarks
+    zeros = 0 if weights.kept is None else total - len(weights.kept)
+    if zeros:
+        remarks = (*remarks, zero_weights_remark(zeros, total))
+    if weights.values is not None:
+        remarks = (*remarks, weights_remark(weights.values))
+    holds_all = len(rows) == total - zeros
+    return replace(
+        sample,
+        weights=None if all_weights is None else all_weights[rows],
+        kept=rows if zeros and holds_all else None,
+        left_out=zeros if holds_all else 0,
+        zero_weights=zeros if holds_all else 0,
+        remarks=remarks,
+    )
 
 
 def _compare(
@@ -775,11 +869,20 @@ class NumberedBlock(NamedTuple):
     block: Block
 
 
-def read_subsample(source: Any, seed: Seed | None, engine: Engine) -> NumberedBlock:
+def read_subsample(
+    source: Any, seed: Seed | None, engine: Engine, kept: IntArray | None = None
+) -> NumberedBlock:
     """Read the rows that units and landmarks come from.
 
     These are all rows of a small source, and all rows where there is no seed to draw by.
+    Where rows have weight 0, `kept` are the numbers of the others, of which alone some are
+    read, (m,).
     """
+    if kept is not None:
+        if seed is None or len(kept) <= SUBSAMPLE_ROWS:
+            return NumberedBlock(kept, read_rows(source, kept, engine))
+        rows = kept[subsample_numbers(len(kept), seed)]
+        return NumberedBlock(rows, read_rows(source, rows, engine))
     if seed is None or source.n <= SUBSAMPLE_ROWS:
         return NumberedBlock(np.arange(source.n), source.block_range(0, source.n))
     rows = subsample_numbers(source.n, seed)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.residuals import Residuals
 from condgof.sample import Seed, Use
 
@@ -53,6 +53,7 @@ class Piece:
     residuals: Residuals  #: Of the same b rows.
     start: int = 0  #: Global number of the first row.
     keep: NDArray[np.bool_] | None = None  #: Which rows count, (b,); all of them if None.
+    weights: FloatArray | None = None  #: Weights of the rows, (b,); all equal if None.
 
     @property
     def total(self) -> int:
@@ -69,7 +70,15 @@ class Piece:
             residuals=self.residuals.take(rows),
             start=start,
             keep=None if self.keep is None else self.keep[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
+
+    def weighted(self, values: AnyArray) -> AnyArray:
+        """Multiply values of the rows, (b, …), by the weights, in the values' precision."""
+        if self.weights is None:
+            return values
+        shape = (len(values),) + (1,) * (values.ndim - 1)
+        return np.asarray(values * self.weights.reshape(shape).astype(values.dtype))
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the rows in pieces of `PIECE_ROWS`."""

@@ -86,7 +86,7 @@ class Statistic(NamedTuple):
 class HeldRows(NamedTuple):
     """F and ξ of rows that fit into memory."""
 
-    features: AnyArray  #: (n, R).
+    features: AnyArray  #: w·F, (n, R).
     values: AnyArray  #: ξ, (n, q).
 
 
@@ -132,6 +132,14 @@ class Plan:
             k for k, one in enumerate(self.statistics) if one.features.family in families
         ]
         return np.array(numbers, dtype=np.int64)
+
+    def weighted_features(self, piece: Piece) -> AnyArray:
+        """Return w·F (b, R) of a piece.
+
+        Weights w of rows are functions of x, as features are. So whatever is summed of F
+        and ξ is weighted: Σ w_i F_i ξ_i, pairs by w_i w_j, and FᵀF becomes FᵀW²F.
+        """
+        return piece.weighted(self.features.evaluate(piece.x))
 
     def evaluate(self, piece: Piece) -> AnyArray:
         """Return ξ (b, q) of a piece, 0 in rows that do not count."""
@@ -183,11 +191,11 @@ class Plan:
         return np.asarray(np.square(values) @ indicator)
 
     def hold(self, rows: Rows) -> HeldRows:
-        """Compute F and ξ of rows that fit into memory."""
+        """Compute w·F and ξ of rows that fit into memory."""
         features = []
         values = []
         for piece in rows.pieces():
-            features.append(self.features.evaluate(piece.x))
+            features.append(self.weighted_features(piece))
             values.append(self.evaluate(piece))
         return HeldRows(features=np.concatenate(features), values=np.concatenate(values))
 
@@ -254,7 +262,7 @@ def gather(
     share = min(1.0, GRAM_ROWS / n)
 
     def sum_piece(piece: Piece) -> _PieceTotals:
-        raw = plan.features.raw(piece.x)
+        raw = piece.weighted(plan.features.raw(piece.x))
         sampled = raw
         is_sampled = np.ones(piece.total, dtype=bool)
         if share < 1.0:
@@ -367,7 +375,7 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
     """Sum F⊗ξ over the units that `units_of` finds in each piece."""
 
     def sum_piece(piece: Piece) -> _PieceUnits:
-        features = plan.features.evaluate(piece.x)
+        features = plan.weighted_features(piece)
         values = plan.evaluate(piece)
         feature_squares = plan.feature_squares(features)
         value_squares = plan.value_squares(values)
