@@ -37,7 +37,7 @@ from condgof.check._refits import (
     undo_shrinkage,
 )
 from condgof.errors import InputError, InputTypeError, check_finite, shown
-from condgof.laws import as_fit
+from condgof.laws import as_fit, read_events
 from condgof.methods import needs_memory, zheng
 from condgof.null import check_n_boot, check_resolution
 from condgof.result import GofResult, check_alpha
@@ -50,6 +50,8 @@ OPTIONS_OF_COMPOSITE = (
     "engine",
     "n_boot",
     "null",
+    "event",
+    "entry",
     "dependence",
     "groups",
     "missing",
@@ -61,6 +63,8 @@ def composite(
     x: TableLike,
     y: TableLike,
     *,
+    event: TableLike | None = None,
+    entry: TableLike | None = None,
     statistic: object = "check",
     alpha: float = 0.05,
     n_boot: int = 199,
@@ -109,6 +113,12 @@ def composite(
         ``heteroscedastic()``, ``glm(family)``, ``sklearn(estimator)``.
     x, y : array_like or frame of shape (n,) or (n, d)
         The sample.
+    event, entry : array_like of shape (n,), optional
+        Censoring, as in `check`. The fit gets them as well: it is (x, y, event) → model, or
+        (x, y, event, entry) → model, with event 1 or 0. Times of replicates are censored
+        where the rows of the sample would have been: a censored row at its time, one with
+        an event at a time drawn once by Kaplan and Meier's estimate for rows near in x. A
+        time beyond the last that a survival function is known for is censored there.
     statistic : {"check", "adaptive", "kcsd", "fscd", "mmd", "zheng"} or callable
         "check" for the whole answer; else which statistic alone, or your own: (model, x, y)
         → a number (larger means a worse fit) or a result.
@@ -161,9 +171,12 @@ def composite(
             "progress must be True, False or a function (done, total), got"
             f" {shown(progress)}."
         )
-    fitter = as_fit(fit)
+    events = read_events(event, entry, x, y)
+    fitter = as_fit(fit, events)
     alpha = check_alpha(alpha)
     check_statistic(statistic, options)
+    if events is not None:
+        check_statistic_of_events(statistic)
     if statistic == "check":
         check_resolution(alpha, n_boot)
     check_workers(workers)
@@ -174,11 +187,12 @@ def composite(
     if sample.kept is not None:
         x = take_rows(x, sample.kept)
         y = take_rows(y, sample.kept)
+        events = None if events is None else events.take(sample.kept)
     # One BLAS thread, as in the workers: the observed statistic is the same function of the
     # data as theirs.
     with engines.single_threaded_blas():
         start = time.perf_counter()
-        first = fit_sample(fitter, x, y, sample, seed)
+        first = fit_sample(fitter, x, y, sample, events, seed)
         chosen = make_statistic(statistic, options, missing, first)
         observed = chosen.values(first.model, sample.y_given)
         check_finite(
@@ -188,7 +202,16 @@ def composite(
         )
         shrinkage = undo_shrinkage(fitter, x, y, first)
         moved = None if shrinkage is None else shrinkage.moved
-        task = Replicates(fitter, x, y, sample, first.law, chosen.values, seed, moved)
+        task = Replicates(
+            fit=fitter,
+            x=x,
+            y=y,
+            sample=sample,
+            statistic=chosen.values,
+            drawing=first.drawing,
+            seed=seed,
+            moved=moved,
+        )
         refits = run_replicates(task, n_boot, engine, workers, progress)
         draws = refits.draws()
         if statistic == "check":
@@ -234,6 +257,16 @@ def check_statistic(statistic: object, options: Mapping[str, Any]) -> None:
     if unknown:
         raise InputTypeError(
             f"{name} has no option {unknown[0]!r}. Its options here: {', '.join(known)}."
+        )
+
+
+def check_statistic_of_events(statistic: object) -> None:
+    """Refuse a test of the library that cannot take censored times."""
+    name = "adaptive" if is_whole_check(statistic) else name_of_test(statistic)
+    if name not in (None, "adaptive"):
+        raise InputError(
+            f"{name} cannot compare censored times. With event=, statistic must be 'check',"
+            " 'adaptive' or a function (model, x, y) → number."
         )
 
 

@@ -274,12 +274,12 @@ class PearsonMoments(NamedTuple):
 
 
 def pearson_moments(law: Law) -> PearsonMoments | None:
-    """Return mean and variance of y; None where a law has none that are finite."""
+    """Return mean and variance of y; None where they are infinite, or y is censored."""
     values = class_probabilities(law)
     if values is not None:
         p = np.asarray(values, dtype=np.float64)
         return PearsonMoments(p, np.maximum(p, 1e-12))
-    mean_std = moments_of(law, "mean_std")
+    mean_std = None if law.is_censored else moments_of(law, "mean_std")
     if mean_std is None:
         return None
     mean, std = mean_std

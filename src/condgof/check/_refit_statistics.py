@@ -12,7 +12,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray
 from condgof.check._record import Check
-from condgof.check._refits import FirstFit, draw_response
+from condgof.check._refits import FirstFit
 from condgof.errors import InputTypeError, UnsupportedModelError
 from condgof.laws import ModelLike, law_of, read_signature
 from condgof.methods import (
@@ -217,8 +217,10 @@ class AdaptiveStatistics(RefitStatistic):
         units = Units(options["scale_x"], options["standardize"])
         some = design_rows(sample)
         rows = RowsInMemory.from_law(law_of(first.model, sample), sample, units, some)
-        other = sample.with_y(draw_response(first.law, sample, CONTENT_SEED, 0))
-        other_rows = RowsInMemory.from_law(law_of(first.model, other), other, units, some)
+        response = first.drawing(CONTENT_SEED, 0)
+        other = sample.with_y(response.y)
+        other_law = law_of(response.bind(first.plain_model), other)
+        other_rows = RowsInMemory.from_law(other_law, other, units, some)
         design = make_design(other_rows.subsample)
         features = FeaturesOfX(design.plan, rows.x)
         return cls(

@@ -15,18 +15,10 @@ import numpy as np
 from condgof import engine as engines
 from condgof import errors
 from condgof._typing import AnyArray, FloatArray
+from condgof.check._drawing import Drawing, Response, draw_response, drawing_from
 from condgof.check._shrinkage import PAIRS, Moved, Shrinkage, movable_moments, shrinkage_of
 from condgof.errors import InputError, InputTypeError, RefitError, UnsupportedModelError
-from condgof.laws import (
-    Law,
-    ModelLike,
-    Moments,
-    as_model,
-    class_names_of,
-    drawn,
-    law_of,
-    moments_of,
-)
+from condgof.laws import Events, Law, ModelLike, Moments, as_model, law_of, moments_of
 from condgof.result import GofResult
 from condgof.sample import Sample, Seed, Use, fresh, refill
 
@@ -58,30 +50,51 @@ class FirstFit(NamedTuple):
     """The sample, and the model that was fitted on it."""
 
     sample: Sample
+    #: The model, and the same bound to the events of the sample if times are censored.
+    plain_model: ModelLike
     model: ModelLike
     law: Law
     #: The fitted model in words.
     words: str
+    #: Draws responses from the fit.
+    drawing: Drawing
     seed: Seed
 
 
 def fit_sample(
-    fitter: Callable[..., Any], x: Any, y: Any, sample: Sample, seed: Seed
+    fitter: Callable[..., Any],
+    x: Any,
+    y: Any,
+    sample: Sample,
+    events: Events | None,
+    seed: Seed,
 ) -> FirstFit:
     """Fit the model on the sample; it must be one that can be sampled."""
+    observed = Response(sample.y_given, events)
     with errors.users_code("fit"):
-        raw = fitter(fresh(x), fresh(y), seed.stream(Use.REPLICATE, 0, 1))
+        rng = seed.stream(Use.REPLICATE, 0, 1)
+        raw = fitter(fresh(x), fresh(y), rng, **observed.arguments())
         words = model_words(raw)
-        model = as_model(raw)
+        plain = as_model(raw)
+    model = observed.bind(plain)
     law = law_of(model, sample)
-    if not law.can("sample"):
+    # What event= needs, P(Y > y|x), is enough to draw times from.
+    if events is None and not law.can("sample"):
         raise UnsupportedModelError(
             "composite draws new responses from the model that fit returns, and"
             f" {law.name} has no sampler. Those that have one: closed forms"
             " (condgof.models), tuples (mean, std), class probabilities, distributions"
             " and models of libraries; scores and log-densities do not."
         )
-    return FirstFit(sample, model, law, words, seed)
+    return FirstFit(
+        sample=sample,
+        plain_model=plain,
+        model=model,
+        law=law,
+        words=words,
+        drawing=drawing_from(law, sample, seed),
+        seed=seed,
+    )
 
 
 def model_words(raw: object) -> str:
@@ -99,9 +112,9 @@ def undo_shrinkage(
 ) -> Shrinkage | None:
     """Find the samples that refits agree with, where the fit shrinks.
 
-    None where that is not known: y is discrete or bounded, or a refit failed.
+    None where that is not known: y is discrete, bounded or censored, or a refit failed.
     """
-    if movable_moments(first.law) is None:
+    if first.law.is_censored or movable_moments(first.law) is None:
         return None
 
     def refit(response: FloatArray, number: int) -> Moments:
@@ -146,9 +159,9 @@ class Replicates:
     x: Any
     y: Any
     sample: Sample
-    law: Law
     #: (model, y in the user's shape) → statistics (K,).
     statistic: Callable[[ModelLike, AnyArray], FloatArray]
+    drawing: Drawing
     seed: Seed
     #: How responses of a fit that shrinks are moved; None where they are not.
     moved: Moved | None = None
@@ -156,12 +169,14 @@ class Replicates:
     def __call__(self, number: int) -> RefitOutcome:
         start = time.perf_counter()
         try:
-            y = self.response(number)
+            response = self.response(number)
             # A copy of x each time, so that a fit that writes into it changes nothing.
             rng = self.seed.stream(Use.REPLICATE, number, 1)
-            model = self.fit(fresh(self.x), refill(self.y, y), rng)
+            y = refill(self.y, response.y)
+            fitted_model = self.fit(fresh(self.x), y, rng, **response.arguments())
             fitted = time.perf_counter()
-            values = self.statistic(as_model(model), y.reshape(self.sample.y_given.shape))
+            model = response.bind(as_model(fitted_model))
+            values = self.statistic(model, response.y.reshape(self.sample.y_given.shape))
             if not np.isfinite(values).all():
                 raise errors.NumericalError(
                     f"The statistic is {values[~np.isfinite(values)][0]}."
@@ -173,19 +188,12 @@ class Replicates:
             return RefitOutcome(None, f"{type(error).__name__}: {error}", seconds, seconds)
         return RefitOutcome(values, None, fitted - start, time.perf_counter() - start)
 
-    def response(self, number: int) -> AnyArray:
+    def response(self, number: int) -> Response:
         """Draw the responses of a replicate from the fitted model."""
-        response = draw_response(self.law, self.sample, self.seed, number)
-        return response if self.moved is None else self.moved.apply(response)
-
-
-def draw_response(law: Law, sample: Sample, seed: Seed, number: int) -> AnyArray:
-    """Draw responses as y has them, numbers (n, d_y) or labels (n,)."""
-    numbers = drawn(law, sample.d_y, seed.stream(Use.REPLICATE, number, 0))
-    if sample.y_given.dtype.kind not in "OUS":
-        return numbers
-    # Models draw the positions of labels that are text.
-    return np.array(class_names_of(law))[numbers.astype(np.int64)]
+        response = self.drawing(self.seed, number)
+        if self.moved is None:
+            return response
+        return response._replace(y=self.moved.apply(response.y))
 
 
 class Refits(NamedTuple):
@@ -260,7 +268,7 @@ def run_first(task: Replicates) -> RefitOutcome:
     """Run the first replicate, and check that refits leave the fitted model as it is."""
     before = task.response(1)
     outcome = task(1)
-    if not np.array_equal(before, task.response(1)):
+    if not np.array_equal(before.y, task.response(1).y):
         raise InputError(NOT_FRESH)
     return outcome
 

@@ -160,7 +160,15 @@ from condgof.laws._scores import (
 )
 from condgof.laws._sklearn import residual_scale_by_cv, with_residual_scale
 from condgof.laws._statsmodels import from_statsmodels
-from condgof.laws._survival import Censored, censored, hazard
+from condgof.laws._survival import (
+    Censored,
+    Events,
+    SurvivalCurves,
+    censored,
+    hazard,
+    read_events,
+    times_at,
+)
 from condgof.laws._torch import from_torch
 from condgof.laws._undeclared import undeclared_support_notes
 
@@ -183,6 +191,7 @@ __all__ = [
     "DiscreteFolds",
     "Draws",
     "Event",
+    "Events",
     "Exponential",
     "FoldError",
     "Folds",
@@ -225,6 +234,7 @@ __all__ = [
     "ScoreMap",
     "Scores",
     "StudentT",
+    "SurvivalCurves",
     "Uniform",
     "VectorDraws",
     "VonMises",
@@ -297,6 +307,7 @@ __all__ = [
     "predicted_columns",
     "predictions",
     "probabilities",
+    "read_events",
     "read_signature",
     "reduce_to_period",
     "residual_scale_by_cv",
@@ -306,6 +317,7 @@ __all__ = [
     "single_quantile_level",
     "standardised",
     "tail_scores",
+    "times_at",
     "turns_of",
     "undeclared_support_notes",
     "values_at",

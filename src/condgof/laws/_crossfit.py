@@ -48,6 +48,7 @@ from condgof.laws._law import (
     replace_rows,
 )
 from condgof.laws._parameters import Parametric
+from condgof.laws._survival import Events, read_events
 from condgof.sample import (
     FrameOrigin,
     RngLike,
@@ -72,28 +73,35 @@ MOST_REFITS = 100_000
 MOST_FAILURES = 0.1
 
 
-def as_fit(fit: object) -> Callable[..., Any]:
-    """Return (x, y, rng) → model for a user's `fit`, once it is sure to take x and y."""
+def as_fit(fit: object, events: Events | None = None) -> Callable[..., Any]:
+    """Return (x, y, rng) → model for a user's `fit`, once it is sure to take x and y.
+
+    Of censored times the result takes `event`, and `entry` where there is one, by name,
+    and so must the fit.
+    """
+    others = {} if events is None else events.arguments()
+    names = ("x", "y", *others)
+    arguments = ", ".join(names)
     if isinstance(fit, type) or not callable(fit) or isinstance(fit, (Law, Model, Columns)):
         got = f"the class {fit.__name__}" if isinstance(fit, type) else type(fit).__name__
         raise InputTypeError(
-            "fit must be a function (x, y) → model, such as condgof.fits.ols() or"
+            f"fit must be a function ({arguments}) → model, such as condgof.fits.ols() or"
             f" condgof.fits.sklearn(estimator), got {got}."
         )
     try:
-        match_arguments(fit, x=None, y=None, rng=None)
+        match_arguments(fit, x=None, y=None, **dict.fromkeys(others), rng=None)
     except TypeError as error:
         name = getattr(fit, "__name__", type(fit).__name__)
         raise InputTypeError(
-            f"fit must be a function (x, y) → model, and {name}{read_signature(fit)} cannot"
-            f" be called with x and y ({error}). If it makes a function (x, y) → model,"
-            f" call it first: {name}(...)."
+            f"fit must be a function ({arguments}) → model, and {name}"
+            f"{read_signature(fit)} cannot be called with {' and '.join(names)}"
+            f" ({error}). If it makes such a function, call it first: {name}(...)."
         ) from error
     return partial(_call_fit, fit)
 
 
-def _call_fit(fit: Any, x: TableLike, y: TableLike, rng: Any) -> Any:
-    positional, named = match_arguments(fit, x=x, y=y, rng=rng)
+def _call_fit(fit: Any, x: TableLike, y: TableLike, rng: Any, **events: Any) -> Any:
+    positional, named = match_arguments(fit, x=x, y=y, **events, rng=rng)
     return fit(*positional, **named)
 
 
@@ -318,6 +326,8 @@ def crossfit(
     x: Any,
     y: Any,
     *,
+    event: TableLike | None = None,
+    entry: TableLike | None = None,
     folds: int = 5,
     groups: TableLike | None = None,
     refits: int = 0,
@@ -345,7 +355,7 @@ def crossfit(
     Standard deviations that hold the error are not refused, such as those of a predictive t
     distribution, or those from cross-validation (`condgof.fits.sklearn`); there a test is
     conservative for the same reason. Quantiles, intervals and scores have no moments to
-    measure it by, and are never refused.
+    measure it by, nor have censored times, and are never refused.
 
     With `refits`, p-values come from a parametric bootstrap: y is drawn from a fit to all
     rows, all folds are fitted again, and the same statistics are computed. Then the error
@@ -358,6 +368,10 @@ def crossfit(
         whose result `as_model` takes. An estimator is cloned and fitted as
         `condgof.fits.sklearn` does.
     x, y : array_like or frame of shape (n,) or (n, d)
+    event, entry : array_like of shape (n,), optional
+        Censoring, as in `check`. The fit gets them of its rows: it is (x, y, event) →
+        model, or (x, y, event, entry) → model, with event 1 or 0. The law that is returned
+        has them, so that ``cg.check(law, x, y)`` needs no ``event=``.
     folds, rng : int; int, numpy.random.Generator or None
         How many folds; for drawing them, and for fits that take an rng.
     groups : array_like of shape (n,) or str, optional
@@ -383,7 +397,14 @@ def crossfit(
     """
     if not callable(fit) and hasattr(fit, "fit") and hasattr(fit, "predict"):
         fit = fits.sklearn(fit)
-    fitter = as_fit(fit)
+    events = read_events(event, entry, x, y)
+    fitter = as_fit(fit, events)
+    if events is not None and refits != 0:
+        raise InputError(
+            "refits= draws whole samples of y, and times with event= are censored. Use"
+            " composite(fit, x, y, event=…), which draws them with their censoring, or"
+            " leave refits= out."
+        )
     seed = Seed.of(rng)
     x = x if hasattr(x, "shape") else np.asarray(x)
     y = y if hasattr(y, "shape") else np.asarray(y)
@@ -397,13 +418,15 @@ def crossfit(
     if refits != 0:
         refits = check_count(refits, "refits", MOST_REFITS, " 0 is for none, 199 for 0.05.")
     fold_numbers = _split(folds, n, group_numbers, seed)
-    split = FoldFits(fitter, x, fold_numbers, folds, seed)
+    split = FoldFits(fitter, x, fold_numbers, folds, seed, events)
     models = split.fit(y)
     note = f"predictions are those of {folds} fits, each of rows that it has not seen"
     law = split.predict(models).noted(note)
     # A prediction depends on y of the other rows too: where their noise was high, it is
     # high, and the held-out y then lies low against it, which is no misfit.
     object.__setattr__(law, "of_x", False)
+    if events is not None:
+        return events.bind(law)
     with users_code("A fit of crossfit, asked at rows that it was fitted on,"):
         error = fold_error_of(models, x, y, fold_numbers)
     if error is not None:
@@ -422,6 +445,7 @@ class FoldFits:
     fold_numbers: IntArray  #: The fold of each row, (n,).
     folds: int
     seed: Seed
+    events: Events | None = None  #: Of times that are censored.
 
     def fit(self, y: Any, replicate: int = 0) -> list[ModelLike]:
         """Fit all folds on y, in the user's container; refits are numbered from 1 on."""
@@ -433,8 +457,9 @@ class FoldFits:
             with users_code(f"Fold {k + 1} of {self.folds} ({sizes})"):
                 key = (k, 1) if replicate == 0 else (replicate, k, 2)
                 fold_rng = self.seed.stream(Use.REPLICATE, *key)
+                events = {} if self.events is None else self.events.take(train).arguments()
                 fitted = self.fitter(
-                    take_rows(self.x, train), take_rows(y, train), fold_rng
+                    take_rows(self.x, train), take_rows(y, train), fold_rng, **events
                 )
                 models.append(self._as_model(fitted))
         return models

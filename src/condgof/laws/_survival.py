@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -20,6 +20,7 @@ from condgof.errors import (
     users_code,
     warn,
 )
+from condgof.laws._about import draws_per_row
 from condgof.laws._as_model import as_model
 from condgof.laws._law import (
     TINY,
@@ -30,6 +31,7 @@ from condgof.laws._law import (
     ModelLike,
     as_rows,
     evaluate_cdf_grid,
+    invert,
     same_as,
 )
 from condgof.laws._library import as_pandas
@@ -88,7 +90,7 @@ class Censored(Around):
         """Refuse a law that does not offer P(Y > y | x), and check entries against y."""
         law = self.law.facing(y)
         has_survival = law.can("normal_scores") or law.can("cdf") or law.can("sf")
-        if law.discrete or not law.of_x or not has_survival:
+        if law.discrete or draws_per_row(law) or not has_survival:
             raise UnsupportedModelError(
                 f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not"
                 " say. Pass a closed form, or a model of survival."
@@ -106,7 +108,7 @@ class Censored(Around):
         """Return log p(y|x), of censored rows log P(Y > y|x), given Y > entry, (n,)."""
         logs = np.asarray(self.law.log_prob(y), dtype=np.float64)
         z = self.normal_scores(y)[:, 0]
-        return np.where(self.event > 0, logs, log_ndtr(-z)) + hazard(self._entry_scores())
+        return np.where(self.event > 0, logs, log_ndtr(-z)) + hazard(self.entry_scores())
 
     def ibs(self, y: AnyArray) -> FloatArray:
         """Return the integrated Brier score of Graf et al. (1999), (n,).
@@ -129,7 +131,7 @@ class Censored(Around):
         censoring = KaplanMeier.from_times(times, start, self.event == 0)
         survival = 1.0 - evaluate_cdf_grid(self.law, t)
         if self.entry is not None:
-            at_entry = np.exp(-hazard(self._entry_scores()))
+            at_entry = np.exp(-hazard(self.entry_scores()))
             survival = np.clip(survival / np.maximum(at_entry, TINY)[:, None], 0.0, 1.0)
         uncensored = np.maximum(censoring.before(times), TINY)[:, None]
         still_there = np.maximum(censoring.at(t), TINY)
@@ -143,7 +145,7 @@ class Censored(Around):
         watched = t > start[:, None]
         return np.asarray((losses * watched) @ np.diff(edges) / last)
 
-    def _entry_scores(self) -> FloatArray:
+    def entry_scores(self) -> FloatArray:
         """Return Φ⁻¹(F) at the entry, −∞ for a row observed from the beginning, (n,)."""
         start = np.full(len(self.event), -np.inf)
         if self.entry is not None:
@@ -158,7 +160,7 @@ class Censored(Around):
         The residual is d − Λ(y) + Λ(entry), where d is the event. The third column is
         Φ⁻¹(F) at the entry, −∞ for a row that is observed from the beginning.
         """
-        start = self._entry_scores()
+        start = self.entry_scores()
         residual = self.event - hazard(z[:, 0]) + hazard(start)
         return np.column_stack([residual, self.event, start])
 
@@ -240,19 +242,62 @@ def censored(
            [-1.5,  0. , -inf]])
     """
     model = as_model(model)
+    events = read_events(event, entry, x, y)
+    return model if events is None else events.bind(model)
+
+
+class Events(NamedTuple):
+    """Which times are events, and from when on their rows were watched."""
+
+    #: 1 where the event came at y, 0 where it had not come by y, (n,).
+    event: FloatArray
+    #: The time from which on a row was watched, (n,); None for all from the beginning.
+    entry: FloatArray | None
+
+    def bind(self, model: ModelLike) -> Censored:
+        """Bind a model to these events; one that is bound must have the same."""
+        if not isinstance(model, Censored):
+            return Censored(model, self.event, self.entry)
+        if model.entry is None or self.entry is None:
+            same_entry = model.entry is self.entry
+        else:
+            same_entry = np.array_equal(model.entry, self.entry)
+        if not (same_entry and np.array_equal(model.event, self.event)):
+            raise InputError(
+                "event= and entry= differ from those that crossfit was given. Leave them"
+                " out: the law that crossfit returns has them."
+            )
+        return model
+
+    def take(self, rows: IntArray) -> Events:
+        return Events(self.event[rows], None if self.entry is None else self.entry[rows])
+
+    def arguments(self) -> dict[str, AnyArray]:
+        """Return what a user's fit gets beside x and y: whole numbers, and times."""
+        given: dict[str, AnyArray] = {"event": self.event.astype(np.int64)}
+        if self.entry is not None:
+            given["entry"] = self.entry.copy()
+        return given
+
+
+def read_events(event: Any, entry: Any, x: Any, y: Any) -> Events | None:
+    """Read and check the events and entries of n rows; None where there are none.
+
+    Parameters are those of `censored`.
+    """
     if event is None:
         if entry is not None:
             raise InputError(
                 "entry= goes with event=: pass event, 1 for all rows if none is censored."
             )
-        return model
+        return None
     labels = FrameOrigin.from_sample(x, y).labels
     events = _read_column(event, "event", labels, y)
     entries = None if entry is None else _read_column(entry, "entry", labels, y)
     _check_events(events)
     if entries is not None and len(entries) != len(events):
         raise ShapeError(f"entry has {len(entries)} rows, and event {len(events)}.")
-    return Censored(model, events, entries)
+    return Events(events, entries)
 
 
 def _check_events(events: FloatArray) -> None:
@@ -312,6 +357,8 @@ class SurvivalCurves(AtRows):
     ends: tuple[AnyArray, AnyArray] = (np.array(0.0), np.array(np.inf))
     #: Whether it is known of each row whether y is an event.
     knows_events: bool = False
+    #: Whether the survival functions are step functions.
+    has_steps: bool = False
 
     def facing(self, y: AnyArray) -> Law:
         """Warn where nothing says which rows are events."""
@@ -420,7 +467,67 @@ def _survival_law(
     """Return the law of a fitted model at the rows of x."""
     x = as_pandas(x)
     notes = (STEPS,) if has_steps else ()
-    return SurvivalCurves(curves, x, len(x), last, name, notes)
+    return SurvivalCurves(curves, x, len(x), last, name, notes, has_steps=has_steps)
+
+
+@singledispatch
+def times_at(law: Law, levels: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the times at which P(Y ≤ t | x) reaches levels, (n,).
+
+    Parameters
+    ----------
+    law : Law
+        n rows of a single y.
+    levels : ndarray of shape (n,)
+        From 0 to 1, one for each row.
+    places : ndarray of shape (m,)
+        Increasing times at which survival functions of a library are looked up. Between
+        them the hazard is taken as constant, unless they are step functions; what is not
+        reached at the last one is infinite.
+    """
+
+    def distribution(law: Law, y: FloatArray) -> AnyArray:
+        return law.cdf(y) if law.can("cdf") else 1.0 - law.sf(y)
+
+    return invert(law, distribution, levels[:, None])[:, 0]
+
+
+@times_at.register
+def _times_on_curves(
+    law: SurvivalCurves, levels: FloatArray, places: FloatArray
+) -> FloatArray:
+    times = np.empty(law.count)
+    parts = -(-law.count * len(places) // TABLE_SIZE)
+    for rows in np.array_split(np.arange(law.count), parts):
+        survival = law.take(rows)._at(places)
+        reached = 1.0 - survival >= levels[rows, None]
+        first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(places))
+        times[rows] = np.append(places, np.inf)[first]
+        if not law.has_steps:
+            inside = np.flatnonzero(first < len(places))
+            times[rows[inside]] = _between(
+                survival[inside], 1.0 - levels[rows[inside]], places, first[inside]
+            )
+    return times
+
+
+def _between(
+    survival: FloatArray, target: FloatArray, places: FloatArray, first: IntArray
+) -> FloatArray:
+    """Return when survival (n, m) at m places falls to targets (n,), of constant hazards.
+
+    `first` (n,) are the places at which it has fallen to them.
+    """
+    rows = np.arange(len(first))
+    with np.errstate(divide="ignore"):
+        cumulative = -np.log(np.maximum(survival, TINY))
+        wanted = -np.log(np.maximum(target, TINY))
+    end = cumulative[rows, first]
+    is_first = first == 0
+    start = np.where(is_first, 0.0, cumulative[rows, first - 1])
+    left = np.where(is_first, min(0.0, places[0]), places[first - 1])
+    share = (wanted - start) / np.maximum(end - start, TINY)
+    return np.asarray(left + np.clip(share, 0.0, 1.0) * (places[first] - left))
 
 
 def _lifelines_curves(obj: Any, x: TableLike, times: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from condgof.residuals._cells import CellResampler, CellResiduals, CellTestFunct
 from condgof.residuals._censored import (
     CensoredResiduals,
     CensoredTestFunctions,
+    censoring_times_near,
     draw_censoring_times,
 )
 from condgof.residuals._choose import (
@@ -161,6 +162,7 @@ __all__ = [
     "TestFunctionBlock",
     "TestFunctions",
     "TrigonometricFunctions",
+    "censoring_times_near",
     "check_coordinates",
     "class_scores",
     "draw_censoring_times",

@@ -209,19 +209,8 @@ class CensoredResiduals(Residuals):
         Λ(y) − Λ(entry), the number of events expected while a row was observed; infinite
         where nothing says that a row would have been censored.
         """
-        # The bandwidth is the same whatever the seed and the order of the rows are.
-        d_x = len(neighbours.columns)
-        in_order = neighbours.x[content_order(neighbours.x[:, :d_x])]
-        near = kernels.resolve_x(
-            Gaussian("median"), in_order, neighbours.columns, CONTENT_SEED
-        )
-        rng = neighbours.seed.stream(Use.MODEL_SAMPLE, CENSORING_STREAM)
-        return draw_censoring_times(
-            times=self.event - self.residual,
-            event=self.event > 0,
-            x=neighbours.x,
-            near=near,
-            rng=rng,
+        return censoring_times_near(
+            times=self.event - self.residual, event=self.event > 0, neighbours=neighbours
         )
 
     def columns(self, y_names: Sequence[str]) -> dict[str, AnyArray]:
@@ -236,6 +225,27 @@ class CensoredResiduals(Residuals):
     def dependence_values(self) -> DependenceValues:
         # The residual alone: events and entries may well come in an order.
         return DependenceValues(self.residual[:, None])
+
+
+def censoring_times_near(
+    *, times: FloatArray, event: AnyArray, neighbours: Neighbours
+) -> FloatArray:
+    """Return times of censoring (n,), drawn after an event from rows near in x.
+
+    `times` (n,) are how long rows were watched, on any scale that increases with time, and
+    `event` (n,) is whether the event ended that.
+    """
+    # The bandwidth is the same whatever the seed and the order of the rows are.
+    d_x = len(neighbours.columns)
+    in_order = neighbours.x[content_order(neighbours.x[:, :d_x])]
+    near = kernels.resolve_x(Gaussian("median"), in_order, neighbours.columns, CONTENT_SEED)
+    return draw_censoring_times(
+        times=times,
+        event=event,
+        x=neighbours.x,
+        near=near,
+        rng=neighbours.seed.stream(Use.MODEL_SAMPLE, CENSORING_STREAM),
+    )
 
 
 def draw_censoring_times(
