@@ -26,8 +26,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
 ]
-# dev/archive.md: decisions that no longer hold, for those who work on the code.
-exclude_patterns = ["_ext", "auto_gallery/*.ipynb", "gallery", "dev/archive.md"]
+# dev: records of decisions, for those who work on the code.
+exclude_patterns = ["_ext", "auto_gallery/*.ipynb", "gallery", "dev"]
 default_role = "py:obj"
 smartquotes = False  # they would turn --mean and 'feat_*' into what no shell reads
 html_math_renderer = "mathml"
