@@ -109,7 +109,9 @@ def test_every_capability_of_the_first_version_is_tested_where_the_page_says():
 
     root = Path(__file__).parent.parent
     named = set(
-        re.findall(r"tests/[\w/]+\.py", (root / "docs" / "dev" / "capabilities.md").read_text())
+        re.findall(
+            r"tests/[\w/]+\.py", (root / "docs" / "dev" / "capabilities.md").read_text()
+        )
     )
     assert len(named) > 60
     assert [name for name in sorted(named) if not (root / name).exists()] == []

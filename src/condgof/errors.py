@@ -44,6 +44,85 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
+#: Options of functions that the command line has as well, and what it calls them.
+FLAGS = {
+    "P": "--prob",
+    "alpha": "--alpha",
+    "by": "--by",
+    "categorical": "--categorical",
+    "decimal": "--decimal",
+    "delimiter": "--delimiter",
+    "dependence": "--dependence",
+    "engine": "--threads",
+    "entry": "--entry",
+    "event": "--event",
+    "groups": "--groups",
+    "measure": "--measure",
+    "missing": "--drop-nulls",
+    "rng": "--seed",
+    "run_length": "--run-length",
+    "slices": "--slice",
+    "tolerance": "--tolerance",
+    "u": "--pit",
+}
+#: Those of them that take no value on the command line.
+SWITCHES = ("missing",)
+
+
+class _Asker:
+    """Who asked: a Python program, or a command line."""
+
+    on_command_line = False
+
+
+@contextmanager
+def asked_on_command_line() -> Iterator[None]:
+    """Have messages name the options of the command line, not those of functions."""
+    before = _Asker.on_command_line
+    _Asker.on_command_line = True
+    try:
+        yield
+    finally:
+        _Asker.on_command_line = before
+
+
+def by_asker(*, python: str, command_line: str) -> str:
+    """Return the part of a message that depends on who asked."""
+    return command_line if _Asker.on_command_line else python
+
+
+def option_name(name: str) -> str:
+    """Return what whoever asked calls an option; names of other things stay as they are.
+
+    Examples
+    --------
+    >>> option_name("alpha")
+    'alpha'
+    >>> with asked_on_command_line():
+    ...     option_name("alpha")
+    '--alpha'
+    """
+    return by_asker(python=name, command_line=FLAGS.get(name, name))
+
+
+def option(name: str, value: str = "") -> str:
+    """Write an option as whoever asked does, with a value as Python writes it.
+
+    Examples
+    --------
+    >>> option("groups"), option("by", "'town'")
+    ('groups=', "by='town'")
+    >>> with asked_on_command_line():
+    ...     option("groups"), option("by", "'town'")
+    ('--groups', '--by town')
+    """
+    plain = "" if name in SWITCHES else value.strip("'")
+    written = f"{name}={value}"
+    flag = FLAGS.get(name)
+    typed = written if flag is None else f"{flag} {plain}".rstrip()
+    return by_asker(python=written, command_line=typed)
+
+
 class CondgofError(Exception):
     """Base of every error that condgof raises on purpose."""
 
@@ -261,7 +340,8 @@ def check_choice(value: object, name: str, choices: Collection[str]) -> str:
     """Check an option that is one of some words, and return it."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}."
+            f"{option_name(name)} must be one of {', '.join(map(repr, choices))}, got"
+            f" {shown(value)}."
         )
     return value
 
@@ -278,6 +358,7 @@ def check_count(
     A message names the option by `name` and ends with `hint`; `kind` is the error of what
     is no whole number at all.
     """
+    name = option_name(name)
     wrong = f"{name} must be an integer, got {shown(value)}.{hint}"
     if isinstance(value, (bool, np.bool_)):
         raise InputError(wrong)
@@ -303,7 +384,7 @@ def check_number(
             number = float(value)
             if fits(number):
                 return number
-    raise InputError(f"{name} must be {wanted}, got {shown(value)}.")
+    raise InputError(f"{option_name(name)} must be {wanted}, got {shown(value)}.")
 
 
 def check_overflow(*arrays: AnyArray) -> None:

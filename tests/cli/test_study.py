@@ -310,3 +310,32 @@ def test_paper_criterion(here, capsys):
     assert len(Path("c/criterion.csv").read_text().splitlines()) == 1 + 4 * 300
     image = matplotlib.image.imread("c/criterion.png")
     assert image.shape[1] > 1500
+
+
+def test_x_of_a_model_may_hold_text_and_dates(here, capsys):
+    """0.2 refused text, and advised an option that it lacked."""
+    Path("town.py").write_text(
+        "import numpy as np\nimport condgof as cg\n"
+        "model = cg.models.Normal(mean=lambda x: np.where(x['town'] == 'Oslo', 0.0, 1.0),\n"
+        "                         std=1.0)\n"
+    )
+    rows = [
+        f"{town},{i},2020-01-{i % 28 + 1:02d}"
+        for i in range(20)
+        for town in ["Oslo", "Rome"]
+    ]
+    Path("x.csv").write_text("\n".join(["town,code,day", *rows]))
+    words = shlex.split(
+        "--model town.py:model --data x.csv --misfit shift=0,shift=3 --method"
+    )
+    assert run(*words, "kcsd", "--n", "20", "--trials", "2") == 0
+    table = json.loads(Path("study-output/table.json").read_text())["table"]
+    assert len(table) == 2
+    Path("x.csv").write_text("town,code\nOslo,\nRome,1\n")
+    assert run(*words, "kcsd", "--n", "20", "--trials", "2") == 2
+    assert "has missing values" in capsys.readouterr().err
+    Path("x.csv").write_text('town,code\nOslo,"1,5"\nRome,"2,5"\n')
+    assert run(*words, "kcsd", "--n", "20", "--trials", "2") == 2
+    assert "--categorical code" in capsys.readouterr().err
+    assert run("--problem", "qgm", "--n", "20", "--categorical", "town") == 2
+    assert "belong to --model" in capsys.readouterr().err

@@ -337,3 +337,25 @@ def test_numbers_as_text_in_x(log, capsys):
     log(rows, header=f"c;{HEADER.replace(',', ';')}")
     assert main(["watch", "log.csv", *ROLES, "--x", "c"]) == 2
     assert "'10,5' (a number with a decimal comma) in row 0" in capsys.readouterr().err
+
+
+def test_two_commands_never_share_a_state(log, capsys):
+    """Each would write its rows over those of the other."""
+    words = ["watch", log(lines(40)), *ROLES, "--state", "state.json"]
+    first = subprocess.Popen(
+        [sys.executable, "-m", "condgof", *words, "--follow"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not Path("state.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        before = Path("state.json").read_bytes()
+        assert main(words) == 2
+        assert "state.json is in use by another process" in capsys.readouterr().err
+        assert Path("state.json").read_bytes() == before
+    finally:
+        first.kill()
+        first.communicate(timeout=60)
+    assert main(words) == 0  # a killed process holds no lock

@@ -125,5 +125,5 @@ def test_the_console_script_is_there():
     from importlib.metadata import entry_points
 
     (script,) = entry_points(group="console_scripts", name="condgof")
-    assert script.value == "condgof.cli:main"
+    assert script.value == "condgof_command:main"
     assert Path(sys.executable).with_name("condgof").exists()

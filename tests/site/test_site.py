@@ -157,9 +157,7 @@ def test_every_public_name_is_in_the_reference():
 
 
 #: Kept in the repository for those who work on the code, and excluded in docs/conf.py.
-NOT_ON_THE_SITE = {
-    f"dev/{path.stem}.html" for path in (ROOT / "docs" / "dev").glob("*.md")
-}
+NOT_ON_THE_SITE = {f"dev/{path.stem}.html" for path in (ROOT / "docs" / "dev").glob("*.md")}
 
 
 def test_every_source_file_of_a_page_is_built():

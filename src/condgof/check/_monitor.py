@@ -14,7 +14,14 @@ from condgof import sample as reading
 from condgof._typing import AnyArray, IntArray, TableLike
 from condgof.check._check import check
 from condgof.check._record import Check
-from condgof.errors import InputError, ShapeError, check_number, require
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    ShapeError,
+    check_number,
+    require,
+    shown,
+)
 from condgof.laws import Columns, Law, as_model, law_of
 from condgof.methods import (
     LONGEST_STEP,
@@ -200,6 +207,25 @@ class RowMemory:
             self._columns[name] = np.array(state[name], dtype=column.dtype)
 
 
+def check_seed(seed: object) -> int:
+    """Check a seed that is kept in the state of a monitor, and return it."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(
+            f"seed must be a whole number that is not negative, got {shown(seed)}."
+        )
+    return int(seed)
+
+
+def _column_names(beside: object) -> tuple[str, ...]:
+    """Check the names of columns that only a model reads, and return them."""
+    names = list(beside) if isinstance(beside, Sequence) else [None]
+    if isinstance(beside, str) or not all(isinstance(name, str) for name in names):
+        raise InputTypeError(
+            f"beside must be a list of names of columns, got {shown(beside)}."
+        )
+    return tuple(map(str, names))
+
+
 def _dtype_of(column: ColumnSchema) -> type:
     return object if column.kind == "text" else float
 
@@ -237,12 +263,12 @@ class Monitor(Shown):
         )
         #: How many rows there have been.
         self.rows = 0
-        self._seed = seed
+        self._seed = check_seed(seed)
         self._frame = frame
         #: Columns of x that rows are not grouped by.
         self._beside: tuple[str, ...] = ()
         if beside is not None:
-            self._beside = tuple(beside)
+            self._beside = _column_names(beside)
         elif isinstance(self.model, Columns):
             self._beside = self.model.names
         #: What is known from the first batch on.

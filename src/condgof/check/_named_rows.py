@@ -18,7 +18,15 @@ from condgof.check._frame import name_columns
 from condgof.check._record import Condition
 from condgof.check._text import listed
 from condgof.check.kinds import CheckedRows
-from condgof.errors import InputError, InputTypeError, check_object, shown
+from condgof.errors import (
+    InputError,
+    InputTypeError,
+    by_asker,
+    check_object,
+    option,
+    option_name,
+    shown,
+)
 from condgof.sample import (
     LANGUAGE,
     LIMITS,
@@ -68,7 +76,8 @@ def read_sets(
     no_list = isinstance(named, np.ndarray) and named.ndim == 0
     if isinstance(named, (str, Mapping)) or not isinstance(named, Iterable) or no_list:
         raise InputError(
-            "slices must be a list of slices: put it in brackets, slices=[...]."
+            f"{option_name('slices')} must be a list of slices: put it in brackets,"
+            f" {option('slices', '[...]')}."
         )
     groups = [] if by is None else read_by(by, checked, given)
     return [*groups, *(read_named(one, checked, given) for one in named)]
@@ -81,7 +90,9 @@ def read_named(spec: object, checked: CheckedRows, given: int) -> NamedRows:
         words = str(getattr(spec, "words", query))
         rows = np.flatnonzero(_select(query, checked))
     else:
-        aligned = align_rows(spec, checked.table.origin.labels, "The mask of slices=")
+        aligned = align_rows(
+            spec, checked.table.origin.labels, f"The mask of {option('slices')}"
+        )
         rows = np.flatnonzero(_mask(aligned, given)[checked.rows])
         words, query = f"the {len(rows):,} rows of a mask", ""
     if not len(rows):
@@ -109,6 +120,12 @@ def _select(query: str, checked: CheckedRows) -> NDArray[np.bool_]:
 
 def _mask(spec: object, given: int) -> AnyArray:
     """Read one truth value for each row of the user's data, (given,)."""
+    if isinstance(spec, np.ma.MaskedArray) and np.ma.is_masked(spec):
+        raise InputError(
+            f"{option_name('slices')} has a mask that is missing in"
+            f" {int(np.ma.getmaskarray(spec).sum())} rows. Say of each row whether it is in"
+            " the slice."
+        )
     try:
         raw = np.asarray(spec)
     except Exception:  # whatever an object's __array__ may raise
@@ -122,9 +139,9 @@ def _mask(spec: object, given: int) -> AnyArray:
     if raw.dtype.kind != "b" or raw.shape != (given,):
         got = f"{raw.dtype} values of shape {raw.shape}" if raw.ndim else f"{spec!r:.60}"
         raise InputTypeError(
-            f"slices has {got}, which is no slice. A slice is a query of x and what is"
-            " predicted, such as 'age < 30', or a truth value (none missing) for each of"
-            f" the {given} rows of the data."
+            f"{option_name('slices')} has {got}, which is no slice. A slice is a query of"
+            " x and what is predicted, such as 'age < 30', or a truth value (none missing)"
+            f" for each of the {given} rows of the data."
         )
     return raw
 
@@ -143,9 +160,10 @@ def read_by(by: Any, checked: CheckedRows, given: int) -> list[NamedRows]:
     if count in (1, checked.n):
         alike = "the same in all" if count == 1 else "different in each of the"
         raise InputError(
-            f"by is {alike} {checked.n} rows. Pass labels that are the same in a group."
+            f"{option_name('by')} is {alike} {checked.n} rows. Pass labels that"
+            " are the same in a group."
         )
-    LIMITS.groups.check(count, "by makes")
+    LIMITS.groups.check(count, f"{option_name('by')} makes")
     order = np.argsort(number.reshape(-1), kind="stable")
     ends = np.cumsum(np.bincount(number.reshape(-1), minlength=count))
     sets = []
@@ -184,11 +202,15 @@ def _column_of_x(name: str, checked: CheckedRows) -> GroupColumn:
         raise InputError(f"{no}. Or pass one label for each row.")
     values, codes = np.unique(axis.values, return_inverse=True)
     if _is_fractional(axis, values) and len(values) > MOST_VALUES:
+        in_python = by_asker(
+            python=f", by=pandas.cut(x[{name!r}], 5), or, if its values are labels, pass"
+            f" them, by=x[{name!r}]",
+            command_line=" in a column of their own",
+        )
         raise InputError(
-            f"by={name!r} is a column of {axis.kind} with {len(values)} values, too many"
-            f" for a group each (at most {MOST_VALUES}). Cut it into ranges,"
-            f" by=pandas.cut(x[{name!r}], 5), or, if its values are labels, pass them,"
-            f" by=x[{name!r}]."
+            f"{option('by', repr(name))} is a column of {axis.kind} with {len(values)}"
+            f" values, too many for a group each (at most {MOST_VALUES}). Cut it into"
+            f" ranges{in_python}."
         )
     shown = moments(values) if axis.kind == "dates" else values
     conditions = tuple(axis.equals(value) for value in shown)

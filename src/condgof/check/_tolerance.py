@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from condgof.check._record import AvoidableLoss, Tolerance
 from condgof.check._size import ENOUGH, UNDECIDED, WORSE
-from condgof.errors import InputError, check_number
+from condgof.errors import InputError, check_number, option, option_name, shown
 from condgof.result import short
 
 #: The unit of the avoidable loss.
@@ -50,14 +50,14 @@ def read_allowed(tolerance: object) -> Allowed:
             value = math.nan
         if match is None or not 0 < value <= LARGEST:
             raise InputError(
-                f"tolerance must be {wanted}, got {tolerance!r:.60}. Nats are those of"
-                " report.avoidable_loss, and size is that of report.effect."
+                f"{option_name('tolerance')} must be {wanted}, got {shown(tolerance)}. Nats"
+                " are those of the avoidable loss, and size is the effect size."
             )
         return Allowed(value, match[2])
     value = check_number(tolerance, "tolerance", wanted, lambda one: 0 < one <= LARGEST)
     warnings.warn(
-        f"tolerance={value:g} has no unit. Write '{value:g} size' for the effect size, as"
-        " before, or 'NUMBER nats' for the avoidable loss.",
+        f"{option('tolerance', f'{value:g}')} has no unit. Write '{value:g} size' for the"
+        " effect size, as before, or 'NUMBER nats' for the avoidable loss.",
         FutureWarning,
         stacklevel=3,
     )

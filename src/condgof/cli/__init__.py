@@ -20,7 +20,12 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from condgof.errors import CondgofError, CondgofWarning, require
+from condgof.errors import (
+    CondgofError,
+    CondgofWarning,
+    asked_on_command_line,
+    require,
+)
 
 if TYPE_CHECKING:
     from condgof.cli._classes import class_name_candidates
@@ -82,7 +87,7 @@ def _run(words: list[str]) -> int:
             require(package, "cli", "The command line")
         from condgof.cli._app import program
 
-        with warnings.catch_warnings():
+        with asked_on_command_line(), warnings.catch_warnings():
             # Results have what these warnings say as notes.
             warnings.simplefilter("ignore", CondgofWarning)
             program()(args=words, prog_name="condgof", obj=tuple(words))
@@ -93,6 +98,7 @@ def _run(words: list[str]) -> int:
     except (KeyboardInterrupt, TerminatedError, OSError):
         raise
     except CondgofError as error:
+        _raise_if_interrupted()
         print_message(str(error))
         return 2
     except MemoryError as error:
@@ -100,6 +106,7 @@ def _run(words: list[str]) -> int:
         print_message(f"there is too little memory{reason}. Check fewer rows or columns.")
         return 2
     except BaseException as error:
+        _raise_if_interrupted()
         if os.environ.get("CONDGOF_DEBUG"):
             traceback.print_exc()
         print_message(
@@ -132,6 +139,7 @@ def _prepare_process() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _interrupt)
 
 
 def _discard_output() -> None:
@@ -142,6 +150,27 @@ def _discard_output() -> None:
 
 class TerminatedError(BaseException):
     """SIGTERM: raised so that temporary files are removed, as they are after Ctrl-C."""
+
+
+class _Interrupt:
+    """Whether Ctrl-C came: libraries that are being imported may raise another error."""
+
+    came = False
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
+    _Interrupt.came = True
+    raise KeyboardInterrupt
+
+
+def forget_interrupt() -> None:
+    """Begin anew, in a process that goes on after a command was stopped."""
+    _Interrupt.came = False
+
+
+def _raise_if_interrupted() -> None:
+    if _Interrupt.came:
+        raise KeyboardInterrupt
 
 
 def _terminate(signal_number: int, frame: FrameType | None) -> None:

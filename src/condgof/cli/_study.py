@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
-from condgof._typing import FloatArray
 from condgof.cli import print_message
 from condgof.cli._app import Group, Option, command
 from condgof.cli._columns import ColumnNames, parse_number
@@ -19,10 +18,10 @@ from condgof.cli._load import open_table
 from condgof.cli._model import add_current_folder, user_errors
 from condgof.cli._options import OutOption, check_level
 from condgof.cli._output import write_whole
-from condgof.errors import InputError, MissingPackageError, check_finite, require
+from condgof.errors import InputError, MissingPackageError, refuse_rows, require
 from condgof.null import default_draws
 from condgof.report import draw_criterion, draw_power
-from condgof.sample import ANY, NUMBERS, Csv, Kind
+from condgof.sample import ANY, TEXT, Csv, Frame, Kind, missing_in
 from condgof.study import (
     ILLUSTRATIONS,
     METHODS,
@@ -47,6 +46,8 @@ PAPER_ALPHA = 0.05
 #: Seconds to wait for a Dask scheduler.
 SCHEDULER_TIMEOUT = 20
 FIGURE_DPI = 150
+#: What to do about missing values of x.
+ADVICE = "Leave those rows out."
 #: Who is blamed for errors in code that the study imports.
 USERS_CODE = "A model, problem or test of yours"
 
@@ -148,6 +149,13 @@ class StudyOptions:
         Option(
             metavar="COLUMNS",
             help="With --data: the columns of x; all unless given.",
+        ),
+    ] = None
+    categorical: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMNS",
+            help="With --data: columns of x that hold categories in numbers.",
         ),
     ] = None
     misfit: Annotated[
@@ -358,15 +366,17 @@ def _read_problems(options: StudyOptions) -> list[Any]:
     add_current_folder()
     problems: list[Any] = [*split(options.problem)]
     if options.model is None:
-        of_model = (options.data, options.misfit, options.x)
+        of_model = (options.data, options.misfit, options.x, options.categorical)
         if any(value is not None for value in of_model):
             raise InputError(
-                "--data, --x and --misfit belong to --model, which is missing."
+                "--data, --x, --categorical and --misfit belong to --model, which is"
+                " missing."
             )
     elif options.data is None:
         raise InputError("--model needs --data, a file with the x to draw from.")
     else:
-        x = _read_x(options.data, [] if options.x is None else split([options.x]))
+        columns = [] if options.x is None else split([options.x])
+        x = _read_x(options.data, columns, split([options.categorical or ""]))
         for text in split([options.misfit or DEFAULT_MISFITS]):
             problems.append(_misfit(Reference(options.model), x, text))
     if not problems:
@@ -374,8 +384,11 @@ def _read_problems(options: StudyOptions) -> list[Any]:
     return problems
 
 
-def _misfit(model: Reference, x: FloatArray, text: str) -> Any:
-    """Return the problem of a model with a misfit such as "shift=0.2"; x is (n, d)."""
+def _misfit(model: Reference, x: Any, text: str) -> Any:
+    """Return the problem of a model with a misfit such as "shift=0.2".
+
+    x is an array (n, d) or a frame.
+    """
     kind, _, size = text.partition("=")
     number = parse_number(size)
     if number is None:
@@ -387,8 +400,13 @@ def _misfit(model: Reference, x: FloatArray, text: str) -> Any:
         return misfit_of(model, x, kind.strip(), number)
 
 
-def _read_x(path: str, columns: list[str]) -> FloatArray:
-    """Read columns of x, or all where none are named, (n, d)."""
+def _read_x(path: str, columns: list[str], categorical: list[str]) -> Any:
+    """Read columns of x, or all where none are named.
+
+    Returns
+    -------
+    array (n, d), or a frame where a column holds text or dates
+    """
     table = open_table(path, Csv())
     if all(parse_number(name) is not None for name in table.names):
         raise InputError(
@@ -397,17 +415,25 @@ def _read_x(path: str, columns: list[str]) -> FloatArray:
     names = table.names
     if columns:
         names = ColumnNames(table.label, table.names).pick(columns, "--x")
-    for name, kind in table.reading(dict.fromkeys(names, ANY)).kinds.items():
-        if kind is not Kind.NUMBERS:
-            raise InputError(
-                f"Column {name!r} of {path} holds {kind}, and a study takes rows of x that"
-                " are numbers. Name the columns of numbers with --x."
-            )
-    batches = table.reading(dict.fromkeys(names, NUMBERS)).batches()
-    parts = [np.column_stack(list(batch.values())) for batch in batches]
-    x = np.concatenate([np.empty((0, len(names))), *parts])
-    check_finite(x, path, "Leave those rows out.")
-    return x
+    picked: Sequence[str] = ()
+    if categorical:
+        picked = ColumnNames(table.label, table.names).pick(categorical, "--categorical")
+    wanted = {name: TEXT if name in picked else ANY for name in names}
+    table = table.reading(wanted)
+    for name, kind in table.kinds.items():
+        if kind is Kind.TEXT and name not in picked:
+            table.refuse_number_text(name, table.levels(name))
+    parts = list(table.batches())
+    if not parts:
+        raise InputError(f"{path} has no rows. A study draws rows of x from it.")
+    x = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    for name, values in x.items():
+        refuse_rows(
+            missing_in(values), f"Column {name!r} of {path} has missing values", ADVICE
+        )
+    if all(kind is Kind.NUMBERS for kind in table.kinds.values()):
+        return np.column_stack(list(x.values())).astype(np.float64)
+    return Frame(x, categorical=frozenset(picked)).pandas()
 
 
 @contextmanager

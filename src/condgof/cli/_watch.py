@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +28,7 @@ from condgof.cli._roles import Candidate, Roles, RowOptions, find_roles
 from condgof.errors import CondgofError, InputError, InputTypeError, check_number
 from condgof.report import terminal
 from condgof.sample import NUMBERS, Frame, Kind, Table, arrow, find_delimiter
+from condgof.study import locked
 
 HELP = (
     "Watch a model in use: rows are read as they come, and the evidence against the model"
@@ -157,10 +158,20 @@ def watch(options: WatchOptions, command_line: str) -> int:
     check_number(options.run_length, "--run-length", "above 1", lambda rows: rows > 1)
     inputs = [] if options.data == STDIN else [options.data]
     OutputFile("--state", options.state).check(inputs)
-    watcher = Watcher(options)
-    watcher.run()
+    with _locked(options.state):
+        watcher = Watcher(options)
+        watcher.run()
     watcher.print_summary()
     return 1 if options.fail_on_alarm and watcher.progress.alarm else 0
+
+
+def _locked(state: Path | None) -> AbstractContextManager[None]:
+    """Keep other commands from a state, which each would write without the other's rows."""
+    if state is None or (state.exists() and not state.is_file()):
+        return nullcontext()
+    state = state.resolve()
+    lock = state.with_name(f".{state.name}.lock")
+    return locked(lock, f"--state {state}", another="another --state")
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import (
     FitWarning,
     InputError,
@@ -17,6 +17,7 @@ from condgof.errors import (
     NonFiniteError,
     check_finite,
     check_object,
+    option,
     warn,
 )
 from condgof.laws import (
@@ -68,6 +69,14 @@ def _adapt_sksurv(obj: Any) -> Model:
     from condgof.laws._survival import from_sksurv  # which itself imports `as_model`
 
     return from_sksurv(obj)
+
+
+#: Rows are told apart by their values where this share of those of a fit are different.
+MOSTLY_DIFFERENT = 0.9
+#: Rows with values of the fit are those of the fit where this share of all rows have such.
+SHARE_FITTED = 0.5
+#: Fewer rows than this may be so by chance.
+FEWEST_FITTED = 10
 
 
 @dataclass(frozen=True)
@@ -192,26 +201,63 @@ def fit_notes(model: Any, sample: Sample) -> tuple[str, ...]:
     if not isinstance(inner, Model):
         return ()
     notes = list(inner.fit_notes)
-    fitted = inner.fitted_y
-    same_rows = (
-        fitted is not None
-        and sample.d_y == 1
-        and len(fitted) == sample.n
-        and np.array_equal(np.sort(fitted.astype(float)), np.sort(sample.y[:, 0]))
-    )
-    if same_rows:
+    in_fit = fitted_rows(inner, sample)
+    if in_fit:
+        which = "the rows have" if in_fit == sample.n else f"{in_fit:,} of the rows have"
+        column = "y" if inner.fitted_y is not None else "x"
         notes.append(
-            f"the rows have the y that {inner.name} was fitted on: a fit is closer to these"
-            " than to new ones, so use rows that it has not seen, crossfit or composite"
+            f"{which} the {column} that {inner.name} was fitted on: a fit is closer to"
+            " these than to new ones, so use rows that it has not seen, crossfit or"
+            " composite"
         )
     for note in notes:
         warn(f"{note[0].upper()}{note[1:]}.", FitWarning)
     if inner.of_survival and inner is model:  # the law itself gives a CensoringWarning
         notes.append(
             f"{inner.name} is a model of survival, and all times were taken as events:"
-            " without event= censored times read as a misfit"
+            f" without {option('event')} censored times read as a misfit"
         )
     return tuple(notes)
+
+
+def fitted_rows(model: Model, sample: Sample) -> int:
+    """Return how many rows are among those that a model was fitted on, by y or by x.
+
+    Values that many rows share do not tell rows apart: 0 unless they are the same sample,
+    or most values of the fit differ, and a larger share of the rows is among them than
+    chance makes so.
+    """
+    fitted = model.fitted_y
+    values = sample.y[:, 0] if sample.d_y == 1 else None
+    if fitted is None and model.fitted_x is not None:
+        if sample.x.shape[1] != model.fitted_x.shape[1]:
+            return 0
+        fitted = _as_keys(model.fitted_x)
+        values = _as_keys(sample.x)
+    elif fitted is not None:
+        fitted = fitted.astype(np.float64)
+    if fitted is None or values is None:
+        return 0
+    if len(fitted) == sample.n and _same_values(np.sort(fitted), np.sort(values)):
+        return sample.n
+    different = np.unique(fitted)
+    if len(different) < MOSTLY_DIFFERENT * len(fitted):
+        return 0
+    count = int(np.isin(values, different).sum())
+    return count if count >= FEWEST_FITTED and count > SHARE_FITTED * sample.n else 0
+
+
+def _same_values(fitted: AnyArray, values: AnyArray) -> bool:
+    """Whether two sorted arrays are equal, up to what scaling and back again rounds."""
+    if fitted.dtype.kind != "f":
+        return bool(np.array_equal(fitted, values))
+    return bool(np.allclose(fitted, values, rtol=1e-12, atol=1e-12 * np.ptp(values)))
+
+
+def _as_keys(x: AnyArray) -> AnyArray:
+    """Return one value for each row (n, d), equal where rows are: their bytes."""
+    rows = np.ascontiguousarray(x, dtype=np.float64) + 0.0  # −0 becomes 0
+    return np.asarray(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0])
 
 
 def _check_index(model: ModelLike, sample: Sample) -> None:

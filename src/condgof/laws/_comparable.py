@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condgof.errors import UnsupportedModelError
+from condgof.errors import UnsupportedModelError, option
 from condgof.laws._circular import is_circular
 from condgof.laws._discrete import Probabilities
 from condgof.laws._known import Intervals, Quantiles, from_intervals, from_quantiles
@@ -89,7 +89,7 @@ def shared_measures(
     if measure == STEIN and not continuous:
         raise UnsupportedModelError(
             f"The Stein discrepancy needs scores ∇_y log p(y|x) of all models: {listed}."
-            " Leave measure= out."
+            f" Leave {option('measure')} out."
         )
     none_in_common = not common and continuous and not all(offers)
     if measure == STEIN or (measure == "auto" and none_in_common):
@@ -98,8 +98,8 @@ def shared_measures(
         what = MEASURES[measure].name if measure in MEASURES else "proper score"
         raise UnsupportedModelError(
             f"The models have no {what} in common to be compared by: {listed}. Leave"
-            " measure= out, or give all as densities, CDFs or draws, as quantiles of the"
-            " same levels, or as probabilities."
+            f" {option('measure')} out, or give all as densities, CDFs or draws, as"
+            " quantiles of the same levels, or as probabilities."
         )
     return tuple(key for key in MEASURES if key in common and measure in ("auto", key))
 

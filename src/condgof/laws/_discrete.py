@@ -23,7 +23,9 @@ from condgof.errors import (
     NonFiniteError,
     ShapeError,
     UnsupportedModelError,
+    by_asker,
     check_finite,
+    option_name,
     refuse_rows,
 )
 from condgof.kernels import Block, Cells
@@ -319,8 +321,13 @@ def check_probabilities(p: AnyArray, what: str, advice: str) -> AnyArray:
             "must hold probabilities, which must not be negative and sum to 1 in each row"
         )
         if abs(sums[first] - 100.0) < 100.0 * SUM_TOLERANCE:
-            advice = f"They look like percentages: pass {what} / 100."
-        raise InputError(f"{what} {rule}; row {first} (counted from 0) {got}. {advice}")
+            hundredth = by_asker(
+                python=f"pass {what} / 100", command_line="divide those columns by 100"
+            )
+            advice = f"They look like percentages: {hundredth}."
+        raise InputError(
+            f"{option_name(what)} {rule}; row {first} (counted from 0) {got}. {advice}"
+        )
     return np.maximum(p, 0) if least.min() < 0 else p
 
 

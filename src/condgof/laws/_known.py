@@ -12,7 +12,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray, TableLike
-from condgof.errors import InputError, NonFiniteError, ShapeError, check_finite, refuse_rows
+from condgof.errors import (
+    InputError,
+    NonFiniteError,
+    ShapeError,
+    check_finite,
+    option_name,
+    refuse_rows,
+)
 from condgof.kernels import Block, Cells
 from condgof.laws._discrete import Discrete, Residuals, check_probabilities, normalised
 from condgof.laws._draws import common_precision, least_scale, row_uniforms
@@ -585,14 +592,14 @@ def from_pit(u: TableLike) -> Pit:
     >>> cg.adaptive(cg.from_pit(u), x, u, rng=1).reject()
     False
     """
-    array = as_numbers(u, "u").astype(np.float64)
+    array = as_numbers(u, option_name("u")).astype(np.float64)
     if array.ndim not in (1, 2) or not array.size:
         raise ShapeError(f"PITs must have shape (n,) or (n, d_y), got {array.shape}.")
-    check_finite(array, "u", "Check the model there.")
+    check_finite(array, option_name("u"), "Check the model there.")
     refuse_rows(
         (array < 0) | (array > 1),
-        "A PIT lies between 0 and 1, and u does not",
-        "Normal scores become PITs by scipy.special.ndtr.",
+        f"A PIT lies between 0 and 1, and {option_name('u')} does not",
+        "Normal scores z become PITs by the normal CDF, Φ(z).",
     )
     return with_index(Pit(as_rows(array)), u)
 

@@ -553,6 +553,8 @@ class Model:
     batched: bool = False
     #: y of the rows that the model was fitted on, (n,), where its library keeps them.
     fitted_y: AnyArray | None = None
+    #: x of these rows, (n, d), where its library keeps that and no y of numbers.
+    fitted_x: AnyArray | None = None
     #: Whether it comes from a library of survival models, where times may be censored.
     of_survival: bool = False
     #: What a reader should know of the fit, a sentence each.

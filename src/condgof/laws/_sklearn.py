@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,13 +41,82 @@ def adapt(obj: Any) -> Model:
     _check_fitted(obj)
     if not is_classifier(obj):
         gaussian_predictor(obj)  # refuses an estimator without standard deviations
-        return Model(partial(_gaussian_law, obj), name)
+        return Model(
+            partial(_gaussian_law, obj),
+            name,
+            fitted_y=_fitted_y(obj),
+            fit_notes=_fit_notes(obj),
+        )
     if not hasattr(obj, "predict_proba"):
         raise UnsupportedModelError(
             f"{name} predicts no probabilities. Wrap it in scikit-learn's"
             " CalibratedClassifierCV, or choose an option that does."
         )
-    return Model(partial(class_law, obj.predict_proba, obj.classes_), "scikit-learn")
+    return Model(
+        partial(class_law, obj.predict_proba, obj.classes_),
+        "scikit-learn",
+        fitted_x=_fitted_x(obj),
+        fit_notes=_fit_notes(obj),
+    )
+
+
+#: Attributes by which estimators with a final step inside lead to it.
+INNER = ("best_estimator_", "regressor_", "estimator_", "base_estimator_")
+#: Boosted trees, whose number of iterations is that of their trees: chosen, not reached.
+BY_DESIGN = ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
+
+
+def _inner_estimators(obj: Any) -> Iterator[Any]:
+    """Yield an estimator and those inside: of searches, pipelines, calibrations."""
+    yield obj
+    inside = [getattr(obj, name) for name in INNER if hasattr(obj, name)]
+    inside += [step for _, step in getattr(obj, "steps", ())[-1:]]
+    inside += list(getattr(obj, "calibrated_classifiers_", ()))
+    if type(obj).__name__ == "_CalibratedClassifier":
+        inside.append(obj.estimator)
+    for one in inside:
+        yield from _inner_estimators(one)
+
+
+def _fit_notes(obj: Any) -> tuple[str, ...]:
+    """Say that a fit has stopped at its limit of iterations, where scikit-learn knows."""
+    for one in _inner_estimators(obj):
+        iterations = getattr(one, "n_iter_", None)
+        limit = getattr(one, "max_iter", None)
+        if iterations is None or not isinstance(limit, int) or limit < 1:
+            continue
+        if type(one).__name__ in BY_DESIGN or int(np.max(iterations)) < limit:
+            continue
+        return (
+            f"the fit of {type(one).__name__} stopped at max_iter={limit} iterations and"
+            " may not have converged: its parameters are not those of the best fit",
+        )
+    return ()
+
+
+def _fitted_y(obj: Any) -> AnyArray | None:
+    """Return y of the rows of a fit, (n,), in its own unit; None where nothing keeps it."""
+    if hasattr(obj, "regressor_"):  # y was transformed before it was kept
+        return None
+    for one in _inner_estimators(obj):
+        y = getattr(one, "y_train_", getattr(one, "_y", None))
+        if y is None or np.ndim(y) != 1 or np.asarray(y).dtype.kind not in "biuf":
+            continue
+        mean = getattr(one, "_y_train_mean", 0.0)
+        scale = getattr(one, "_y_train_std", 1.0)
+        return np.asarray(y) * scale + mean
+    return None
+
+
+def _fitted_x(obj: Any) -> AnyArray | None:
+    """Return x of the rows of a fit, (n, d); None where nothing keeps it as it came."""
+    if hasattr(obj, "steps"):  # it was transformed before it was kept
+        return None
+    for one in _inner_estimators(obj):
+        x = getattr(one, "X_train_", getattr(one, "_fit_X", None))
+        if isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype.kind in "biuf":
+            return x
+    return None
 
 
 class Prediction(NamedTuple):
@@ -213,7 +282,15 @@ def with_residual_scale(regressor: object, std: object) -> ResidualScale:
                 f"std must be positive, one number or one a column of y, got {std!r}."
             )
     make = partial(_law_around, regressor, std)
-    return ResidualScale(make, name, regressor=regressor, std=std)
+    of_sklearn = comes_from(regressor, "sklearn")
+    return ResidualScale(
+        make,
+        name,
+        fitted_y=_fitted_y(regressor) if of_sklearn else None,
+        fit_notes=_fit_notes(regressor) if of_sklearn else (),
+        regressor=regressor,
+        std=std,
+    )
 
 
 def residual_scale_by_cv(

@@ -16,6 +16,7 @@ from condgof.errors import (
     InputError,
     ShapeError,
     UnsupportedModelError,
+    option,
     refuse_rows,
     users_code,
     warn,
@@ -92,8 +93,8 @@ class Censored(Around):
         has_survival = law.can("normal_scores") or law.can("cdf") or law.can("sf")
         if law.discrete or draws_per_row(law) or not has_survival:
             raise UnsupportedModelError(
-                f"event= needs P(Y > y | x) of a continuous y, which {law.name} does not"
-                " say. Pass a closed form, or a model of survival."
+                f"{option('event')} needs P(Y > y | x) of a continuous y, which {law.name}"
+                " does not say. Pass a closed form, or a model of survival."
             )
         times = self._columns(y)[:, 0]
         if self.entry is not None:
@@ -264,8 +265,8 @@ class Events(NamedTuple):
             same_entry = np.array_equal(model.entry, self.entry)
         if not (same_entry and np.array_equal(model.event, self.event)):
             raise InputError(
-                "event= and entry= differ from those that crossfit was given. Leave them"
-                " out: the law that crossfit returns has them."
+                f"{option('event')} and {option('entry')} differ from those that crossfit"
+                " was given. Leave them out: the law that crossfit returns has them."
             )
         return model
 
@@ -288,7 +289,8 @@ def read_events(event: Any, entry: Any, x: Any, y: Any) -> Events | None:
     if event is None:
         if entry is not None:
             raise InputError(
-                "entry= goes with event=: pass event, 1 for all rows if none is censored."
+                f"{option('entry')} goes with {option('event')}: pass that, 1 for all rows"
+                " if none is censored."
             )
         return None
     labels = FrameOrigin.from_sample(x, y).labels
@@ -364,9 +366,9 @@ class SurvivalCurves(AtRows):
         """Warn where nothing says which rows are events."""
         if not self.knows_events:
             warn(
-                f"{self.name} models times until an event, and event= was not passed: all y"
-                " are taken as times at which it came. Pass event=, 1 in all rows if that"
-                " is so.",
+                f"{self.name} models times until an event, and {option('event')} was not"
+                " passed: all y are taken as times at which it came. Pass"
+                f" {option('event')}, 1 in all rows if that is so.",
                 CensoringWarning,
             )
         return super().facing(y)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
-from condgof.errors import SupportWarning, warn
+from condgof.errors import SupportWarning, by_asker, warn
 from condgof.laws._functions import ScoreFunction, Scores
 from condgof.laws._law import Law, as_rows
 
@@ -63,12 +63,20 @@ def _warn(support: str, least: float) -> str:
     warn(
         f"All y are {where}, the smallest is {least:.3g}, and scores ∇ log p(y|x) do not"
         " tell where the support of the model ends. If y can be nothing else, pass"
-        f" support={support} to condgof.from_scores, from_score or columns: without it the"
+        f" {_declared(support)}: without it the"
         " p-value may be far too small. If the model's density extends beyond, ignore this"
         " warning.",
         SupportWarning,
     )
     return (
         f"all y are {where} and no support was declared for the scores: if y can be nothing"
-        f" else, the p-value may be far too small; pass support={support}"
+        f" else, the p-value may be far too small; pass {_declared(support)}"
+    )
+
+
+def _declared(support: str) -> str:
+    """Return what declares a support, for whoever asked."""
+    return by_asker(
+        python=f"support={support} to condgof.from_scores, from_score or columns",
+        command_line="another kind of prediction than --score, such as --family",
     )

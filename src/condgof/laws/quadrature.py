@@ -247,7 +247,7 @@ class Integrated(Around):
         refuse_rows(
             self.tails.failed,
             "The density could not be integrated to a CDF",
-            "Is its integral finite, its support declared? Or compare scores:"
+            "Is its integral finite, its support declared? Or compare scores: in Python,"
             " standardize='none'.",
             NumericalError,
         )

@@ -663,9 +663,9 @@ def _by_stein(
     """Compare models by their Stein discrepancies."""
     if options.groups is not None or options.dependence is not None:
         raise errors.InputError(
-            "groups= and dependence= go with proper scores, and these models have none in"
-            " common: their Stein discrepancies take rows as independent. Leave them out,"
-            " or give normalised models."
+            f"{errors.option('groups')} and {errors.option('dependence')} go with proper"
+            " scores, and these models have none in common: their Stein discrepancies take"
+            " rows as independent. Leave them out, or give normalised models."
         )
     joint = prepare_joint(models, x, y, options, seed)
     some = joint.subsample

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from condgof._typing import FloatArray
-from condgof.errors import InputError, InputTypeError, check_count
+from condgof.errors import InputError, InputTypeError, by_asker, check_count, option
 from condgof.result import draws_needed
 from condgof.sample import LIMITS, Seed, Use
 
@@ -185,13 +185,16 @@ def check_resolution(alpha: float, n_boot: int) -> None:
     if 1.0 / (n_boot + 1) <= alpha:
         return
     needed = draws_needed(alpha)
-    advice = f"Pass n_boot={needed} or more, or a larger alpha."
+    advice = by_asker(
+        python=f"Pass n_boot={needed} or more, or a larger alpha.",
+        command_line="Pass a larger --alpha.",
+    )
     if needed > MOST_DRAWS:
         advice = f"Pass a larger alpha; n_boot may be at most {MOST_DRAWS:,}."
     raise InputError(
-        f"alpha = {alpha:g} cannot be reached with n_boot = {n_boot}: the smallest p-value"
-        f" of {n_boot} draws is {1.0 / (n_boot + 1):.2g}, so the test would"
-        f" never reject. {advice}"
+        f"{option('alpha', f'{alpha:g}')} cannot be reached with n_boot = {n_boot}: the"
+        f" smallest p-value of {n_boot} draws is {1.0 / (n_boot + 1):.2g}, so the test"
+        f" would never reject. {advice}"
     )
 
 

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from condgof._typing import IntArray, TableLike
-from condgof.errors import DependenceWarning, InputError, check_count, warn
+from condgof.errors import (
+    DependenceWarning,
+    InputError,
+    check_count,
+    option,
+    option_name,
+    warn,
+)
 from condgof.null import _bootstrap as bootstrap
 from condgof.null._autocorrelation import (
     ENOUGH_ROWS,
@@ -36,6 +43,7 @@ from condgof.null._bootstrap import (
     sign_bits,
     signs_of,
 )
+from condgof.null._group_correlation import warn_if_groups_alike
 from condgof.residuals import STRETCHES, Stretch, few_stretches
 from condgof.sample import Sample, Seed, Use, read_groups
 
@@ -329,21 +337,24 @@ def check_dependence(
     """Check the options dependence= and groups=, before the sample is read."""
     if dependence is not None and groups is not None:
         raise InputError(
-            "dependence= and groups= were both given. Rows are ordered in time, or they"
-            " come in groups that are independent of each other: pass one of the two. For"
-            " time series of several subjects, pass the subjects as groups=."
+            f"{option('dependence')} and {option('groups')} were both given. Rows are"
+            " ordered in time, or they come in groups that are independent of each other:"
+            " pass one of the two. For time series of several subjects, pass the subjects"
+            f" as {option('groups')}."
         )
     if (dependence is not None or groups is not None) and null not in ("auto", "wild"):
         raise InputError(
-            f"dependence= and groups= need null='auto' or 'wild', got {null!r}: other nulls"
-            " take rows as independent."
+            f"{option('dependence')} and {option('groups')} need null='auto' or 'wild', got"
+            f" {null!r}: other nulls take rows as independent."
         )
     if dependence is None or (isinstance(dependence, str) and dependence == "auto"):
         return dependence
     advice = (
         " Choose some multiple of the time over which errors are correlated, or 'auto'."
     )
-    return check_count(dependence, "dependence, a block length,", hint=advice)
+    return check_count(
+        dependence, f"{option_name('dependence')}, a block length,", hint=advice
+    )
 
 
 def dependence_of(
@@ -377,18 +388,24 @@ def dependence_of(
     if length is None:
         if stretches is None:
             return Dependence()
-        return Dependence(notes=warn_if_correlated(stretches(ROWS_TO_WARN)))
+        rows = stretches(ROWS_TO_WARN)
+        notes = warn_if_correlated(rows)
+        in_memory = sample is not None and len(rows) == 1
+        if sample is not None and in_memory and not notes:
+            notes = warn_if_groups_alike([parts[0] for parts in series_of(rows)], sample)
+        return Dependence(notes=notes)
     if isinstance(length, str):
         if stretches is None:
             raise InputError(
-                "dependence='auto' is for tests that use scores. Pass a block length."
+                f"{option('dependence', repr('auto'))} is for tests that use scores. Pass a"
+                " block length."
             )
         chosen = max(least, auto_length(stretches(ROWS_FOR_AUTO), n))
         return Dependence(chosen, notes=(_note_on_auto(chosen, n),))
     if length >= n:
         raise InputError(
-            f"dependence = {length} is a block length of the whole sample (n = {n}). Pass a"
-            " shorter one."
+            f"{option('dependence', str(length))} is a block length of the whole sample"
+            f" (n = {n}). Pass a shorter one."
         )
     return Dependence(length, notes=_notes_on_blocks(length, n))
 
@@ -408,7 +425,7 @@ def _dependence_by_groups(
 
 
 def _note_on_auto(length: int, n: int) -> str:
-    note = f"block length {length} chosen by dependence='auto'"
+    note = f"block length {length} chosen by {option('dependence', repr('auto'))}"
     if length == 1:
         return note
     if n >= FEW_UNITS * length:
@@ -433,8 +450,9 @@ def _notes_on_blocks(length: int, n: int) -> tuple[str, ...]:
 def _notes_on_groups(count: int, n_boot: int) -> tuple[str, ...]:
     if count == 1:
         raise InputError(
-            "groups has one group only, and rows of a group may depend on each other. At"
-            " least two groups are needed, and 20 or more for a test worth having."
+            f"{option_name('groups')} has one group only, and rows of a group may"
+            " depend on each other. At least two groups are needed, and 20 or more for a"
+            " test worth having."
         )
     notes = []
     if count < FEW_UNITS:
@@ -479,7 +497,8 @@ def warn_if_correlated(stretches: list[Stretch]) -> tuple[str, ...]:
         " independent rows give as much with probability"
         f" {max(pvalues[worst], 1e-99):.1g}). Either rows depend on each other, because"
         " they are ordered in time or come in groups, and the p-value is too small: pass"
-        " dependence=, a block length or 'auto', or groups=. Or the table is sorted, by y"
+        f" {option('dependence')}, a block length or 'auto', or {option('groups')}. Or the"
+        " table is sorted, by y"
         " or by a column in which the model is wrong: then the p-value is right, and rows"
         " in random order do not give this warning.",
         DependenceWarning,
@@ -487,5 +506,6 @@ def warn_if_correlated(stretches: list[Stretch]) -> tuple[str, ...]:
     return (
         "residuals of neighbouring rows are correlated: rows that are ordered in time or"
         " come in groups depend on each other, and the p-value is too small unless the test"
-        " is told so (dependence, groups); or the table is sorted",
+        f" is told so ({option_name('dependence')}, {option_name('groups')}); or the table"
+        " is sorted",
     )

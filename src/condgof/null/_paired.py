@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.errors import InputError
+from condgof.errors import InputError, option
 from condgof.null._bootstrap import normal_pvalue
 from condgof.null._dependence import Dependence, Groups
 from condgof.null._units import mean_variance
@@ -133,7 +133,7 @@ class Difference:
         if df == 0:
             raise InputError(
                 "One block or group of rows tells nothing of how much a difference varies."
-                " Pass a shorter block length (dependence=), or more rows."
+                f" Pass a shorter block length ({option('dependence')}), or more rows."
             )
         square = float(np.square(sums).sum())
         if square == 0:

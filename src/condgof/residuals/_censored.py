@@ -23,7 +23,7 @@ from scipy.special import ndtri
 
 from condgof import kernels
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
-from condgof.errors import UnsupportedModelError
+from condgof.errors import UnsupportedModelError, option
 from condgof.kernels import CovariateKernel, Gaussian, Kernel, ResponseKernel
 from condgof.laws import Censored, Law, hazard
 from condgof.residuals._normal import GRID_END, GRID_STEPS, NormalTestFunctions
@@ -162,7 +162,8 @@ class CensoredResiduals(Residuals):
     def ready_kernel(self, kernel: object, seed: Seed) -> ResponseKernel:
         raise UnsupportedModelError(
             "Times with censoring have no score that a kernel on y could be applied to. Use"
-            " adaptive or check with event=."
+            " adaptive or check with"
+            f" {option('event')}."
         )
 
     def kernel_test_functions(

@@ -367,7 +367,7 @@ def raw_scores(law: Law, sample: Sample) -> RawScores:
         values,
         "The array of scores ∇_y log p(y|x)",
         "Check that the model's density is positive and smooth at those rows; a model of a"
-        " bounded y must say so (support=).",
+        " bounded y must declare its support.",
     )
     return RawScores(
         values=values, errors=None if errors is None else np.reshape(errors, values.shape)
@@ -388,7 +388,7 @@ def check_coordinates(values: AnyArray, sample: Sample) -> FloatArray:
     refuse_rows(
         ~np.isfinite(u),
         "Standardising y by the model failed",
-        "Check the model there, or pass standardize='none'.",
+        "Check the model there, or, in Python, pass standardize='none'.",
         NumericalError,
     )
     return u

@@ -30,6 +30,20 @@ FORMS: dict[str, re.Pattern[str]] = {
 PLAIN_NUMBER = "a number"
 DECIMAL_COMMA = "a number with a decimal comma"
 A_DATE = "a date"
+#: What a value that is no number is called, in a column whose other values are numbers.
+A_WORD = "text among numbers"
+#: What makes numbers or dates of a column {} of pandas, by the form of its values.
+REMEDIES = {
+    PLAIN_NUMBER: "{}.astype(float)",
+    "a number with separators of thousands": (
+        "{}.str.replace(',', '').astype(float), or read with thousands=','"
+    ),
+    DECIMAL_COMMA: "{}.str.replace(',', '.').astype(float), or read with decimal=','",
+    "a percentage": "{}.str.rstrip('% ').astype(float)",
+    "an amount of money": "{}.str.replace('[^0-9.-]', '', regex=True).astype(float)",
+    A_DATE: "pandas.to_datetime({})",
+    A_WORD: "pandas.to_numeric({}, errors='coerce') (the word becomes a missing value)",
+}
 #: A number that begins like this is a code, such as a postcode: 02139.
 LEADING_ZERO = re.compile(r"0\d")
 
@@ -44,7 +58,7 @@ class NumberText(NamedTuple):
 
     @classmethod
     def from_value(cls, value: str) -> NumberText:
-        return cls(value, form_of(value) or "text among numbers")
+        return cls(value, form_of(value) or A_WORD)
 
     @property
     def words(self) -> str:
@@ -56,8 +70,9 @@ class NumberText(NamedTuple):
         return self.what == DECIMAL_COMMA
 
     @property
-    def is_date(self) -> bool:
-        return self.what == A_DATE
+    def remedy(self) -> str:
+        """What makes numbers or dates of a column, written {} here."""
+        return REMEDIES[self.what]
 
 
 def form_of(value: str) -> str | None:

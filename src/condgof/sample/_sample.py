@@ -17,9 +17,11 @@ from condgof.errors import (
     InputTypeError,
     NonFiniteError,
     ShapeError,
+    by_asker,
     check_choice,
     check_finite,
     check_object,
+    option,
     refuse_rows,
 )
 from condgof.sample._arrays import as_array, missing_in_array
@@ -56,13 +58,15 @@ from condgof.sample._weights import (
 MIN_ROWS = 3
 #: How many columns of x a message lists, where a column of groups is not one of them.
 LISTED_COLUMNS = 10
-#: What to do about missing values of x.
-MISSING_X = (
-    f"{DROP_ADVICE} Or pass missing='drop', which leaves them out, or missing='level',"
-    " which makes missing a level."
-)
-#: What to do about missing values of y, which cannot become a level.
-MISSING_Y = f"{DROP_ADVICE} Or pass missing='drop', which leaves them out."
+
+
+def missing_advice(*, may_be_level: bool) -> str:
+    """Return what to do about missing values, of x or of y: y has no level for them."""
+    level = by_asker(
+        python=", or missing='level', which makes missing a level", command_line=""
+    )
+    drop = f"{DROP_ADVICE} Or pass {option('missing', repr('drop'))}, which leaves them out"
+    return f"{drop}{level if may_be_level else ''}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +215,8 @@ class Sample:
             remarks = (zero_weights_remark(passed - n, passed), *remarks)
         if weights is not None:
             remarks = (*remarks, weights_remark(weights))
-        x.check_complete(MISSING_X)
-        y.check_complete(MISSING_Y)
+        x.check_complete(missing_advice(may_be_level=True))
+        y.check_complete(missing_advice(may_be_level=False))
         sample = cls(
             x=x.values,
             y=y.values,
@@ -397,8 +401,9 @@ def _complete_rows(x: Variables, y: Variables) -> IntArray | None:
     missing = np.isnan(np.column_stack((x.values, y.values))).any(axis=1)
     if missing.all():
         raise ShapeError(
-            f"Each of the {n} rows has a missing value, so that missing='drop' leaves none."
-            " Leave out the columns with the most missing values."
+            f"Each of the {n} rows has a missing value, so that"
+            f" {option('missing', repr('drop'))} leaves none. Leave out the columns with"
+            " the most missing values."
         )
     return np.flatnonzero(~missing) if missing.any() else None
 
@@ -535,7 +540,7 @@ def read_groups(
     array of int, (m,)
     """
     if isinstance(groups, str):
-        what = f"The column {groups!r} (groups=)"
+        what = f"The column {groups!r} ({option('groups')})"
         groups = column_by_name(groups, data, "groups")
     else:
         if labels is None:
@@ -663,21 +668,21 @@ def align_rows(values: Any, labels: Any, what: str) -> Any:
     return values.reindex(labels)
 
 
-def column_by_name(name: str, data: Any, option: str) -> Any:
+def column_by_name(name: str, data: Any, role: str) -> Any:
     """Return the column of x, a frame or a source, that an option of rows names."""
     if hasattr(data, "read_column"):  # a source
         return data.read_column(name)
     advice = "Pass an array with one value for each row."
     if not is_frame(data):
         raise InputTypeError(
-            f"{option}={name!r} names a column, and x is not a frame (nor a source)."
-            f" {advice}"
+            f"{option(role, repr(name))} names a column, and x is not a frame (nor a"
+            f" source). {advice}"
         )
     names = column_names(data)
     if names.count(name) != 1:
         listed = ", ".join(map(repr, names[:LISTED_COLUMNS]))
         raise InputError(
-            f"{option}={name!r} names a column that is not one of x: they are {listed}."
-            f" {advice}"
+            f"{option(role, repr(name))} names a column that is not one of x: they are"
+            f" {listed}. {advice}"
         )
     return native_column(data, names.index(name))

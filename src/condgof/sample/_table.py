@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from condgof._typing import AnyArray
-from condgof.errors import InputError, InputTypeError
+from condgof.errors import InputError, InputTypeError, by_asker, option
 from condgof.sample._arrow import arrow, encode_text, kind_of_type, naming, values_of
 from condgof.sample._column import Kind
 from condgof.sample._formats import Csv, Feather, FileFormat, Parquet
@@ -260,13 +260,15 @@ class Table:
         row, value = self._first_row_with(name, frozenset(odd_levels))
         odd = NumberText.from_value(value)
         is_csv = isinstance(self.files[0].format, Csv)
-        comma = " Decimal commas are read with --decimal , (decimal=',' of scan)."
+        categorical = by_asker(
+            python=f"categorical=[{name!r}]", command_line=f"--categorical {name}"
+        )
+        comma = f" Decimal commas are read with {option('decimal', repr(','))}."
         raise InputTypeError(
             f"Column {name!r} of {self.label} is text, and holds {odd.words} in row {row}"
             " (counted from 0). Text is taken as categories: make numbers or dates of it"
             f" first.{comma if is_csv and odd.has_decimal_comma else ''} If categories are"
-            f" meant, name the column in --categorical {name} (categorical=[{name!r}] of"
-            " scan)."
+            f" meant, name the column: {categorical}."
         )
 
     def _first_row_with(self, name: str, values: Collection[str]) -> tuple[int, str]:

@@ -95,6 +95,7 @@ def as_numbers(value: object, what: str, *, advice: str = "Pass numbers.") -> An
     -------
     array of the same shape
     """
+    _refuse_sparse(value, what)
     array = as_array(value, what, advice)
     # Containers of other libraries may hold numbers as objects; arrays of objects are
     # refused.
@@ -107,6 +108,14 @@ def as_numbers(value: object, what: str, *, advice: str = "Pass numbers.") -> An
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return np.where(np.ma.getmaskarray(value), np.nan, array)
     return array
+
+
+def _refuse_sparse(value: object, what: str) -> None:
+    """Raise if a value is a sparse matrix, which NumPy would take as one object."""
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise InputTypeError(
+            f"{what} is a sparse matrix. Pass {what}.toarray(), or the columns that matter."
+        )
 
 
 def unboxed(objects: AnyArray, missing: BoolArray, what: str) -> AnyArray:
@@ -339,10 +348,7 @@ def _as_given_array(data: Any, what: str, text: bool) -> AnyArray:
         "Pass an array, equally long rows, or a frame; text columns of x are fine in a"
         " frame."
     )
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise InputTypeError(
-            f"{what} is a sparse matrix. Pass {what}.toarray(), or the columns that matter."
-        )
+    _refuse_sparse(data, what)
     raw = as_array(data, what, advice)
     if not text and raw.dtype.kind in "OU" and raw.ndim and raw.size == len(raw):
         return np.array(data, dtype=object)  # so that NaN in a list does not become text
@@ -470,11 +476,7 @@ def refuse_number_text(
         return
     row = int(np.argmax(np.isin(codes, [levels.index(level) for level in odd_levels])))
     odd = NumberText.from_value(levels[int(codes[row])])
-    convert = f"pandas.to_numeric({place})"
-    if odd.has_decimal_comma:
-        convert = f"{place}.str.replace(',', '.').astype(float), or read with decimal=','"
-    if odd.is_date:
-        convert = f"pandas.to_datetime({place})"
+    convert = odd.remedy.format(place)
     raise InputTypeError(
         f"{label} is text, and holds {odd.words} in row {row} (counted from 0)."
         f" Text is taken as categories: make numbers or dates of it, such as {convert};"

@@ -18,6 +18,7 @@ from condgof.study._problems import PROBLEMS, problem
 from condgof.study._run import InUseError as InUseError
 from condgof.study._run import draw_trial, run_study
 from condgof.study._run import from_line as from_line
+from condgof.study._run import locked as locked
 from condgof.study._run import to_line as to_line
 from condgof.study._study import Cell as Cell
 from condgof.study._study import Outcome as Outcome

@@ -366,7 +366,7 @@ def open_store(folder: Path | None, options: Options) -> Iterator[Store]:
         yield Store(outcomes={}, file=None)
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with locked(folder / LOCK_FILE, str(folder), another="another folder"):
         _remember(folder, options)
         path = folder / TRIALS_FILE
         outcomes = _recover(path)
@@ -376,23 +376,24 @@ def open_store(folder: Path | None, options: Options) -> Iterator[Store]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the operating system's lock on a file in the folder.
+def locked(path: Path, what: str, another: str) -> Iterator[None]:
+    """Hold the operating system's lock on a file, which is made when it is not there.
 
-    The lock ends with the process, also where that is killed.
+    The lock ends with the process, also where that is killed. Messages say that `what` is
+    in use, and to use `another`.
     """
-    with (folder / LOCK_FILE).open("ab") as file:
+    with path.open("ab") as file:
         try:
             _lock(file.fileno())
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
                 raise InUseError(
-                    f"{folder} is in use by another process. Wait for it to end, or use"
-                    " another folder."
+                    f"{what} is in use by another process. Wait for it to end, or use"
+                    f" {another}."
                 ) from error
             raise InputError(
-                f"{folder} cannot be locked ({error.strerror}), and two processes must not"
-                " write there at once. Use a folder on a disk of this machine."
+                f"{what} cannot be locked ({error.strerror}), and two processes must not"
+                " write there at once. Use a place on a disk of this machine."
             ) from error
         yield
 
