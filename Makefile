@@ -13,6 +13,7 @@ DATA ?= --help
 ONLY ?=
 MINUTES ?=
 EXAMPLES ?= 500
+PROPERTIES ?= 60
 
 .PHONY: demo test test-lowest fuzz check calibrate bench rivals docs docs-serve taxi clean help
 
@@ -42,6 +43,8 @@ test-lowest: $(LOWEST)/.installed
 
 fuzz: $(TEST)/.installed
 	CONDGOF_FUZZ=$(EXAMPLES) $(TEST)/bin/python -m pytest -n 2 tests/test_fuzz.py
+	CONDGOF_FUZZ=$(PROPERTIES) $(TEST)/bin/python -m pytest -n 2 -m hypothesis --ignore tests/test_fuzz.py
+	CONDGOF_FUZZ=$(PROPERTIES) $(TEST)/bin/python -m pytest -n 2 tests/check/test_truth.py tests/check/effects/test_explain.py
 	$(TEST)/bin/python tests/fuzz_campaign.py --minutes $(or $(MINUTES),10)
 
 check: $(TEST)/.installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Two test processes on two cores: more threads in each would only wait for one another.
@@ -14,7 +15,11 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("condgof", deadline=None, derandomize=True, max_examples=30)
+from seeds import examples
+
+settings.register_profile(
+    "condgof", deadline=None, derandomize=True, max_examples=examples(15)
+)
 settings.load_profile("condgof")
 
 
@@ -30,6 +35,27 @@ def line():
     x = generator.standard_normal((60, 2))
     y = x.sum(axis=1, keepdims=True) + generator.standard_normal((60, 1))
     return x, y, x.sum(axis=1, keepdims=True) - y
+
+
+#: Tests of the same checks (`report.samples`), which are made once in each process that
+#: needs them: these tests run first and side by side, so that one process has them all.
+SHARE_CHECKS = (
+    "tests/report/",
+    "tests/e2e/test_report.py",
+    "tests/cli/test_json.py",
+    "tests/cli/test_show.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Put tests that share checks first, in the order that they had."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SHARE_CHECKS))
+
+
+def pytest_collection_finish():
+    """Have the garbage collector skip what was imported, which lives until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 #: How the reason of a browser test that did not run begins.

@@ -1,11 +1,10 @@
 """Odd data, odd options and models that misbehave: a right answer, or one `CondgofError`.
 
-``CONDGOF_FUZZ=2000`` tries 2,000 examples of each; `make test` tries 40. The cases of
+``CONDGOF_FUZZ=2000`` tries 2,000 examples of each; `make test` tries 15. The cases of
 `fuzz_cases`, which are compared with plain copies of their data, run for as long as
 ``make fuzz MINUTES=60`` says; here some of them, and all that once failed, run again.
 """
 
-import os
 import warnings
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,13 +18,13 @@ from hypothesis import strategies as st
 
 import condgof as cg
 import fuzz_cases
+import seeds
 from condgof.errors import CondgofError, CondgofWarning
 
-TIMES = int(os.environ.get("CONDGOF_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=TIMES or 40,
+    max_examples=seeds.examples(15),
     deadline=None,
-    derandomize=not TIMES,
+    derandomize=not seeds.ASKED,
     suppress_health_check=list(HealthCheck),
 )
 TESTS = [cg.check, cg.adaptive, cg.kcsd, cg.calibration]
@@ -450,13 +449,13 @@ def test_models_that_misbehave(test, data):
     answer(test, model, x, y, n_boot=19, rng=0)
 
 
-@settings(FUZZ, max_examples=TIMES or 15)
+@settings(FUZZ, max_examples=seeds.examples(8))
 @given(case=fuzz_cases.CASES)
 def test_answers_are_those_of_a_plain_copy(case):
     fuzz_cases.run_call(case)
 
 
-@settings(FUZZ, max_examples=TIMES or 15)
+@settings(FUZZ, max_examples=seeds.examples(8))
 @given(case=fuzz_cases.COMMANDS)
 def test_commands_answer_as_of_a_plain_table(case, tmp_path_factory):
     fuzz_cases.run_command(case, tmp_path_factory.mktemp("fuzz"))

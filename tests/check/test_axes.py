@@ -23,6 +23,7 @@ from condgof.check import (
 from condgof.check.kinds import ContinuousRows, RowTable
 from condgof.laws import Moments
 from condgof.sample import Column, Sample
+from seeds import examples
 
 DAY = 86_400_000_000
 
@@ -135,7 +136,7 @@ def holds(condition, axis, values):
     return true & compare[sign](values, end)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(60))
 @given(columns(), st.integers(2, 9))
 def test_words_are_true_of_exactly_their_rows(given, bins):
     column, values = given
@@ -177,7 +178,7 @@ NAMES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.data())
 def test_queries_find_exactly_their_rows(data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=3, unique=True))

@@ -108,10 +108,10 @@ def test_a_constant_excess_is_its_own_size():
 
 
 def test_true_models_pass_and_what_would_have_been_found_is_said():
-    """10 samples, at a tail of 1e-4."""
+    """6 samples, at a tail of 1e-4."""
     model = cg.models.Exponential(scale=SCALE)
     rejected = 0
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng([seed, 3])
         true = rng.exponential(SCALE)
         until = rng.exponential(15, N)
@@ -123,9 +123,9 @@ def test_true_models_pass_and_what_would_have_been_found_is_said():
         )
         if not report.rejected:
             assert report.words == f"No misfit found. {report.power.words}"
-    assert rejected <= binom.isf(1e-4, 10, 0.05)
+    assert rejected <= binom.isf(1e-4, 6, 0.05)
     again = 0
-    for seed in range(10):  # of the size that is found with probability 0.8
+    for seed in range(6):  # of the size that is found with probability 0.8
         rng = np.random.default_rng(seed)
         true = rng.exponential(SCALE / (1 + report.power.size))
         until = rng.exponential(15, N)
@@ -138,7 +138,7 @@ def test_true_models_pass_and_what_would_have_been_found_is_said():
             n_boot=99,
         )
         again += found.reject()
-    assert again >= 5  # 0.7% at 0.8
+    assert again >= 2  # 0.2% at 0.8
 
 
 def test_the_report_is_written_and_every_picture_drawn(old):

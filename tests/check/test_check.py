@@ -520,9 +520,9 @@ def test_errors_say_what_is_wrong(call, error, match):
 
 
 def test_true_models_name_slices_no_more_often_than_they_may():
-    """30 samples, at a tail of 1e-4."""
+    """12 samples, at a tail of 1e-4; `make calibrate` has more."""
     named = explained = 0
-    for trial in range(30):
+    for trial in range(12):
         rng = np.random.default_rng([trial, 9])
         x = rng.standard_normal((100, 3))
         y = x[:, 0] + rng.standard_normal(100)
@@ -530,7 +530,7 @@ def test_true_models_name_slices_no_more_often_than_they_may():
         named += bool(found.slices)
         explained += bool(found.effects)
         assert found.rejected or not found.effects
-    assert max(named, explained) <= binom.isf(1e-4, 30, 0.05)
+    assert max(named, explained) <= binom.isf(1e-4, 12, 0.05)
 
 
 def test_the_main_finding_is_found():

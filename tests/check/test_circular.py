@@ -17,6 +17,7 @@ from condgof.check.curves import curves_of
 from condgof.check.kinds import CircularRows, CircularScoreRows, unit_of
 from condgof.errors import UnsupportedModelError
 from read_page import Page
+from seeds import examples
 
 TURN = 2 * np.pi
 N = 300
@@ -233,7 +234,7 @@ def assert_same_check(one, other):
 
 
 @pytest.mark.parametrize("kind", ["closed", "draws", "scores"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(turn=st.floats(-1000, 1000), seed=st.integers(0, 2**16))
 def test_turning_all_angles_changes_nothing(kind, turn, seed):
     one = checked(kind=kind, seed=seed, bias=0.5, above=1.0)
@@ -242,7 +243,7 @@ def test_turning_all_angles_changes_nothing(kind, turn, seed):
 
 
 @pytest.mark.parametrize("kind", ["closed", "draws", "scores"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(seed=st.integers(0, 2**16))
 def test_whole_turns_of_single_rows_change_nothing(kind, seed):
     whole = 360.0 * np.random.default_rng(seed).integers(-4, 5, N)

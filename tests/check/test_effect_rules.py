@@ -42,6 +42,7 @@ from condgof.check.effects._tilts import (
 from condgof.errors import InputError
 from condgof.laws import censored
 from condgof.sample import CodedColumn, Column, Sample, Seed
+from seeds import examples
 
 
 def analysed(x, missing="refuse", predictions=()):
@@ -109,7 +110,7 @@ KINDS = {
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(20))
 def test_rows_of_a_check_are_in_their_own_cells(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     n = data.draw(st.integers(30, 300))
@@ -406,12 +407,12 @@ def test_stages_of_a_search_at_the_rows_of_the_check():
 
 
 def test_promised_gains_are_realised_on_new_rows():
-    """Of 40 samples; tests/calibration has cells of repairs."""
+    """Of 20 samples; tests/calibration has cells of repairs."""
     new_x, new_y = curved(2000, 999)
     before = log_normal(new_y)
     promised = 0.0
     realised = 0.0
-    for seed in range(40):
+    for seed in range(20):
         sample, found = searched(*curved(300, seed), seed)
         if not found.stages:
             continue

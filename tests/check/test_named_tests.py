@@ -20,6 +20,7 @@ from condgof.check._tails import RowSets
 from condgof.methods import Options, censored_model, prepare
 from condgof.sample import Seed
 from condgof.stein import Units
+from seeds import examples
 
 ALPHA = 0.05
 
@@ -203,7 +204,7 @@ KINDS = (
 
 @pytest.mark.filterwarnings("ignore::condgof.errors.DependenceWarning")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@settings(deadline=None, max_examples=15, derandomize=True)
+@settings(deadline=None, max_examples=examples(8), derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     count=st.sampled_from([2, 3, 8]),

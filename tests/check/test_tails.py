@@ -15,6 +15,7 @@ from condgof.check._tails import (
     event_sums,
     plain_poisson,
 )
+from seeds import examples
 
 
 def slow_probabilities(p):
@@ -108,7 +109,7 @@ def test_poisson_p_values_keep_every_level(mean):
         assert pmf[pvalues <= a * (1 + 1e-12)].sum() <= a * (1 + 1e-9) + 1e-13
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     p=st.lists(st.floats(1e-6, 1 - 1e-6), min_size=1, max_size=25),
     share=st.floats(0, 1),

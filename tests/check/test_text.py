@@ -24,6 +24,7 @@ from condgof.check import (
     verdict_words,
 )
 from condgof.check._terminal import Column
+from seeds import examples
 
 FAST = {"rng": 0, "n_boot": 99, "engine": 1}
 
@@ -240,7 +241,7 @@ def test_the_same_advice_is_given_once_with_its_gains_added(wrong):
     assert "let the spread depend on income   +0.24 nats/row" in text
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(
     names=st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=4),
     width=st.integers(30, 120),

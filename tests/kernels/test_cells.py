@@ -9,6 +9,7 @@ import condgof as cg
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Block, Cells, cell_scales, resolve_cells
 from oracle import centred_h
+from seeds import examples
 
 LABELS = Cells((Block("labels", 0, 4),), "labels")
 ORDERED = Cells((Block("labels", 0, 4, np.arange(4.0)),), "labels")
@@ -28,7 +29,7 @@ def gram_of(kernel, cells):
     return kernel(points[:, None], points[:, None])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 10**6))
 @pytest.mark.parametrize(
     ("kernel", "cells"),

@@ -26,6 +26,7 @@ from condgof.laws import (
     with_mapped_scores,
     with_odds,
 )
+from seeds import examples
 
 TWO = np.array([0.5, -0.4])
 MAPS = {
@@ -54,7 +55,7 @@ BASES = {
     st.sampled_from(sorted(MAPS)),
     st.lists(st.floats(-9, 9), min_size=2, max_size=2),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(20))
 def test_maps_are_inverted_and_differentiated(name, values):
     z = np.array(values)[:, None]
     step = 1e-5
@@ -188,7 +189,7 @@ def test_odds_of_an_event_are_multiplied():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(12))
 def test_values_at_the_scores_of_knots_are_those_of_the_knots(seed, count):
     rng = np.random.default_rng(seed)
     values = np.sort(rng.standard_normal((6, count)), axis=1) + np.arange(count) * 1e-3

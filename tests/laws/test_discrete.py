@@ -22,6 +22,7 @@ from condgof.laws import FULL, PLAIN, cell_of, cell_probabilities, standardised
 from condgof.models import Binomial, NegativeBinomial, Poisson
 from condgof.study import problem
 from laws.conformance import check_law
+from seeds import examples
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 2))
@@ -363,7 +364,7 @@ class TestRatios:
             width = model(at[:1]).location_scale()[1][0, 0]
             assert size <= 2 * max(1.0, 2 * width) + 1e-9
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(15), deadline=None)
     @given(st.lists(st.floats(0.01, 30.0), min_size=1, max_size=12))
     def test_any_law_on_a_finite_set(self, steps):
         table = np.append(steps, 0.0)

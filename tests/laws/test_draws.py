@@ -10,6 +10,7 @@ from scipy import stats
 import condgof as cg
 from condgof.errors import InputError
 from condgof.laws import RankOutcomes
+from seeds import examples
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -184,7 +185,7 @@ def test_several_columns_have_power(wrong):
     assert cg.adaptive(cg.from_draws(noise), x, y, rng=0, n_boot=199).reject(0.01)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 7))
 def test_cells_between_quantiles(seed, count):
     rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ from condgof.errors import NumericalError
 from condgof.laws import TINY, tail_scores
 from condgof.laws.quadrature import Integrated, integrate
 from laws.conformance import check_law
+from seeds import examples
 
 LINE = (-np.inf, np.inf)
 POSITIVE = (0.0, np.inf)
@@ -202,7 +203,7 @@ def test_a_y_on_the_bound_has_a_finite_score():
     assert z[1] == pytest.approx(stats.norm.ppf(stats.gamma(0.05).cdf(5e-324)), abs=1e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 4),
@@ -237,7 +238,7 @@ def test_mixtures(seed, components, spread, scale, constant):
     assert good.all() or components > 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.floats(-2, 4), st.floats(-5, 5), st.floats(0.1, 10), st.integers(0, 2**32 - 1))
 def test_powers_of_gammas(shape, scale, power, seed):
     a = 10.0**shape

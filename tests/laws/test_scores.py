@@ -16,6 +16,7 @@ import condgof as cg
 from condgof import errors
 from condgof.laws import available_measures, integrate_crps, score
 from condgof.models import Law
+from seeds import examples
 
 M = cg.models
 N = 40
@@ -183,7 +184,7 @@ def test_closed_forms_are_what_the_integral_is(family: str) -> None:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.floats(-30, 30), st.integers(0, 3))
 def test_the_integral_is_right_wherever_y_is(y: float, kind: int) -> None:
     one = np.zeros(1)

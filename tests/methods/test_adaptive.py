@@ -17,6 +17,7 @@ from condgof.methods import Options, families_of, make_design, run_adaptive
 from condgof.sample import Sample, Seed
 from condgof.stein import RowsInMemory, Units
 from own_laws import OfX, model_of
+from seeds import examples
 
 #: Bandwidths on y, the widest first.
 SCALES_Y = (4.0, 2.0, 1.0, 0.5)
@@ -375,7 +376,7 @@ def scale_statistics(result):
 
 
 class TestInvariance:
-    @settings(max_examples=12)
+    @settings(max_examples=examples(6))
     @given(st.integers(0, 2**32), st.integers(1, 2), st.sampled_from(["auto", "none"]))
     def test_the_order_of_the_rows(self, seed, d_y, standardize):
         """Statistics at each scale and location; draws belong to rows."""
@@ -414,7 +415,7 @@ class TestInvariance:
         locations = make_design(rows).locations[:, :2]
         assert len(np.unique(locations, axis=0)) == len(locations) <= 9
 
-    @settings(max_examples=12)
+    @settings(max_examples=examples(6))
     @given(
         st.floats(-1e3, 1e3),
         st.floats(1e-3, 1e3),
@@ -430,7 +431,7 @@ class TestInvariance:
         assert other.pvalue == plain.pvalue
         assert other.statistic == pytest.approx(plain.statistic, rel=1e-6)
 
-    @settings(max_examples=12)
+    @settings(max_examples=examples(6))
     @given(st.floats(-1e4, 1e4), st.floats(1e-6, 1e6))
     def test_units_of_x(self, shift, unit):
         x, y, mean, std = draw(30)

@@ -37,6 +37,7 @@ from condgof.null import (
 from condgof.residuals import DependenceValues, Stretch
 from condgof.sample import Seed
 from condgof.study import run_study
+from seeds import examples
 
 LINE = cg.models.Normal(mean=lambda x: x, std=1.0)
 
@@ -226,7 +227,7 @@ def test_names_of_groups_do_not_matter(test):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from(["kcsd", "adaptive"]))
-@settings(max_examples=15)
+@settings(max_examples=examples(6))
 def test_any_relabelling(seed, count, test):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, count, 60)
@@ -568,12 +569,12 @@ def test_auto_takes_independent_rows_for_what_they_are(kind):
     lengths = np.array(
         [
             auto_length([stretch(kind(np.random.default_rng(s), 200))], 200)
-            for s in range(300)
+            for s in range(120)
         ]
     )
     # Neighbours are taken for dependent with probability 0.05, all lags with 0.01.
-    assert (lengths > 1).sum() <= binom.isf(1e-3, 300, 0.06)
-    assert (lengths > 5).sum() <= binom.isf(1e-3, 300, 0.01)
+    assert (lengths > 1).sum() <= binom.isf(1e-3, 120, 0.06)
+    assert (lengths > 5).sum() <= binom.isf(1e-3, 120, 0.01)
 
 
 def test_auto_at_small_n_and_of_constants():
@@ -655,7 +656,7 @@ def test_studies_pass_the_options_through():
 def test_a_p_value_is_not_below_what_the_patterns_allow(sizes):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     least = 2.0 ** (1 - len(sizes))
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         x = rng.uniform(0, 4, 150)
         y = x + rng.standard_normal(150)

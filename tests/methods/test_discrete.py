@@ -130,7 +130,7 @@ class TestNull:
     @pytest.mark.parametrize("test", [cg.kcsd, cg.fscd])
     def test_too_much_work(self, test):
         """Strata of rows are resampled and recombined: y still comes from the model."""
-        x = np.random.default_rng(0).normal(size=(1500, 2))
+        x = np.random.default_rng(0).normal(size=(800, 2))
         y = COUNTS(x).sample(np.random.default_rng(1))[:, 0]
         options = {"rng": 0} if test is cg.kcsd else {"rng": 0, "locations": x[:3]}
         exact = test(COUNTS, x, y, **options)
@@ -369,19 +369,19 @@ class TestCalibration:
         mean = x.sum(axis=1)
         std = np.exp(0.3 * x[:, 0])
         y = mean + std * rng.normal(size=400)
-        assert not cg.calibration((mean, std), x, y, rng=0).reject()
-        narrow = cg.calibration((mean, 0.7 * std), x, y, rng=0)
+        assert not cg.calibration((mean, std), x, y, rng=0, n_boot=199).reject()
+        narrow = cg.calibration((mean, 0.7 * std), x, y, rng=0, n_boot=199)
         assert narrow.reject()
         assert narrow.details["conditioned_on"] == ("mean", "std")
         functional = cg.models.Normal(
             mean=lambda x: x.sum(axis=1), std=lambda x: 0.7 * np.exp(0.3 * x[:, 0])
         )
-        assert cg.calibration(functional, x, y, rng=0).pvalue == narrow.pvalue
+        assert cg.calibration(functional, x, y, rng=0, n_boot=199).pvalue == narrow.pvalue
         pair = cg.normal(
             mean=np.column_stack([mean, mean]), std=np.column_stack([std, std])
         )
         both = cg.calibration(
-            pair, x, np.column_stack([y, y + std * rng.normal(size=400)]), rng=0
+            pair, x, np.column_stack([y, y + std * rng.normal(size=400)]), rng=0, n_boot=199
         )
         assert both.details["conditioned_on"] == ("mean1", "mean2", "std1", "std2")
 

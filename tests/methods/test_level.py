@@ -7,7 +7,7 @@ import condgof as cg
 from condgof.study import problem
 from levels import assert_uniform
 
-TRIALS = 30
+TRIALS = 15
 FORMS = {
     "kcsd": lambda *a, **k: cg.kcsd(*a, **k),
     "fscd-given": lambda p, x, y, **k: cg.fscd(
@@ -32,9 +32,8 @@ CASES = [(n, f) for n in NAMES for f in FORMS if f not in ONCE or n == NAMES[1]]
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_level(name, form):
     case = problem(name)
-    trials = 15 if form.endswith("optimize") else TRIALS
     pvalues = []
-    for trial in range(trials):
+    for trial in range(TRIALS):
         x, y = case.draw(60, np.random.default_rng([trial, 60]))
         pvalues.append(FORMS[form](case.p, x, y, n_boot=199, rng=trial, engine=1).pvalue)
     assert_uniform(pvalues, n_boot=199)

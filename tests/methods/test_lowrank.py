@@ -10,7 +10,7 @@ from condgof.residuals import overconfidence
 from condgof.study import problem
 from levels import assert_uniform
 
-N = 4000
+N = 2500
 
 
 def large_problem(n):
@@ -73,7 +73,7 @@ def test_what_was_reached_is_said():
 
 @pytest.mark.parametrize("form", ["fscd-random", "fscd-optimize", "ksd"])
 def test_the_other_tests_against_exact(form):
-    model, x, y = sample("hgm", 3000)
+    model, x, y = sample("hgm", 1500)
     run = {
         "fscd-random": lambda **k: cg.fscd(model, x, y, locations="random", **k),
         "fscd-optimize": lambda **k: cg.fscd(model, x, y, **k),
@@ -120,8 +120,8 @@ def test_the_same_on_any_threads():
 
 def test_the_spectral_null_is_the_limit_of_the_signs():
     model, x, y = sample("lgm")
-    signs = cg.kcsd(model, x, y, rng=0, solver="lowrank", n_boot=1500)
-    limit = cg.kcsd(model, x, y, rng=0, solver="lowrank", null="spectral", n_boot=1500)
+    signs = cg.kcsd(model, x, y, rng=0, solver="lowrank", n_boot=600)
+    limit = cg.kcsd(model, x, y, rng=0, solver="lowrank", null="spectral", n_boot=600)
     assert limit.null == "spectral"
     assert ks_2samp(signs.null_distribution, limit.null_distribution).pvalue > 1e-3
 
@@ -143,7 +143,7 @@ def test_the_level_holds_at_any_precision(precision):
     """Fixed seeds, exact bounds; `make calibrate` has a thousand trials."""
     case = problem("true-hetero")
     pvalues = []
-    for trial in range(60):
+    for trial in range(20):
         x, y = case.draw(150, np.random.default_rng([trial, 150]))
         result = cg.kcsd(case.p, x, y, rng=trial, precision=precision, n_boot=199, engine=1)
         pvalues.append(result.pvalue)

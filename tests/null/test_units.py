@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from condgof.null import Difference, effective_df, mean_variance
+from seeds import examples
 
 GIANT = np.array([100, *[4] * 24])
 
@@ -19,7 +20,7 @@ def slow_forms(sizes):
     return centred / np.sqrt(1.0 - sizes / n)[:, None]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=12), st.integers(0, 99))
 def test_variance_and_degrees_of_freedom_by_matrices(sizes, seed):
     sizes = np.array(sizes)

@@ -310,12 +310,12 @@ def test_quantiles_of_residuals_are_points_of_the_picture():
 
 def test_twenty_columns_take_less_than_300_kilobytes():
     rng = np.random.default_rng(0)
-    x = pd.DataFrame(rng.normal(size=(3000, 20))).add_prefix("x")
+    x = pd.DataFrame(rng.normal(size=(1500, 20))).add_prefix("x")
     place = np.digitize(x["x0"], [-1.0, 0.0, 1.0])
     spread = np.array([1.0, 2.0, 0.5, 3.0])[place]
-    y = spread * rng.standard_normal(3000) + 0.5 * (x["x1"] > 1)
-    by = pd.Series(rng.integers(0, 12, 3000), name="town")
-    check = cg.check((np.zeros(3000), np.ones(3000)), x, y, by=by, rng=0, n_boot=199)
+    y = spread * rng.standard_normal(1500) + 0.5 * (x["x1"] > 1)
+    by = pd.Series(rng.integers(0, 12, 1500), name="town")
+    check = cg.check((np.zeros(1500), np.ones(1500)), x, y, by=by, rng=0, n_boot=99)
     pictures = check.to_dict()["pictures"]
     assert len(pictures["columns"]) == 18
     assert len(pictures["groups"]) == 8

@@ -11,6 +11,7 @@ import oracle
 from condgof.kernels import Block, Cells, cell_scales
 from condgof.residuals import CellTestFunctions, residuals_of
 from condgof.sample import Sample, Seed
+from seeds import examples
 
 #: The largest probability of an exception of rows that count as nearly certain.
 CERTAIN = 0.01
@@ -84,7 +85,7 @@ def rare_rows():
     return two_cells(9000, 2e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(cut=st.integers(1, 8999), first=st.integers(0, 5000))
 def test_exceptions_do_not_depend_on_how_rows_are_cut(rare_rows, cut, first):
     draws = range(20, 60)

@@ -15,6 +15,7 @@ from condgof.residuals import (
     CensoredTestFunctions,
     single_functions,
 )
+from seeds import examples
 
 TEST_FUNCTIONS = CensoredTestFunctions.at_bandwidths((2.0, 1.0))
 
@@ -81,7 +82,7 @@ def test_far_out_they_stay_finite():
     assert np.isfinite(evaluate([-38.0, 38.0, -38.0, 38.0], event=[1, 1, 0, 0])).all()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(
     rate=st.floats(0.1, 4.0),
     fixed=st.floats(0.2, 3.0),

@@ -18,6 +18,7 @@ from condgof.residuals import (
     residuals_of,
 )
 from condgof.sample import Sample, Seed
+from seeds import examples
 
 N = 80
 SEED = Seed.of(0)
@@ -208,7 +209,7 @@ def assert_same_result(one, other):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(turn=turns, seed=seeds)
 def test_turning_all_angles_changes_nothing(kind, verb, turn, seed):
     one = result_of(kind, VERBS[verb], seed=seed, off=15.0)
@@ -218,7 +219,7 @@ def test_turning_all_angles_changes_nothing(kind, verb, turn, seed):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(seed=seeds)
 def test_whole_turns_of_single_rows_change_nothing(kind, verb, seed):
     x, y, model = example(kind, seed=seed, off=15.0)
@@ -229,7 +230,7 @@ def test_whole_turns_of_single_rows_change_nothing(kind, verb, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(period=st.sampled_from([TURN, 24.0, 7.0, 1e4]), seed=seeds)
 def test_the_unit_of_y_changes_nothing(kind, period, seed):
     one = result_of(kind, cg.adaptive, seed=seed)

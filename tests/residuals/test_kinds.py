@@ -52,6 +52,7 @@ from condgof.residuals import (
 from condgof.sample import Column, Sample, Seed
 from condgof.stein import RowsInMemory, Units
 from own_laws import OfX, model_of
+from seeds import examples
 
 N = 150
 SEED = Seed.of(0)
@@ -572,7 +573,7 @@ def test_rows_that_are_taken_are_rows_of_the_whole(name, rows):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(data=st.data())
 def test_rows_of_rows_are_rows(name, data):
     """residuals.take(a).take(b) is residuals.take(a[b])."""

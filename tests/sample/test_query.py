@@ -10,6 +10,7 @@ import condgof as cg
 from condgof.errors import InputError
 from condgof.sample import QueryError, Sample, select
 from condgof.sample._frames import CodedColumn
+from seeds import examples
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -92,7 +93,7 @@ CONDITIONS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(CONDITIONS)
 def test_answers_are_those_of_pandas(query):
     wanted = np.zeros(N, dtype=bool)

@@ -1,4 +1,7 @@
-"""Every number of every effect and slice is a line of pandas on its own rows."""
+"""Every number of every effect and slice is a line of pandas on its own rows.
+
+The seeds were chosen so that the model is wrong in other rows with each (`wrong_rows`).
+"""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +9,7 @@ import pytest
 from scipy.stats import norm, poisson
 
 import condgof as cg
+from seeds import seeds
 
 #: Half the width of the central intervals of N(0, 1) that findings name.
 HALF_WIDTHS = {"50%": norm.ppf(0.75), "90%": norm.ppf(0.95)}
@@ -161,7 +165,7 @@ def shares_of_scores(z, finding):
 OPTIONS = {"missing": "drop", "n_boot": 199, "engine": 1}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds((1, 2, 7, 9, 11), fuzz=12))
 def test_continuous(seed):
     rng = np.random.default_rng([1, seed])
     frame = awkward_table(rng)
@@ -180,7 +184,7 @@ def test_continuous(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds((1, 4, 6, 8), fuzz=10))
 def test_classes(seed):
     """Of two classes, and of more."""
     rng = np.random.default_rng([2, seed])
@@ -205,7 +209,7 @@ def test_classes(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds((0, 1, 6), fuzz=8))
 def test_counts(seed):
     rng = np.random.default_rng([3, seed])
     frame = awkward_table(rng)
@@ -237,7 +241,7 @@ def test_counts(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds((0, 3), fuzz=6))
 def test_quantiles_and_intervals(seed):
     rng = np.random.default_rng([4, seed])
     frame = awkward_table(rng)
@@ -264,7 +268,7 @@ def test_quantiles_and_intervals(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds((1, 3), fuzz=4))
 def test_censored_times(seed):
     rng = np.random.default_rng([5, seed])
     frame = awkward_table(rng)

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check.effects._forms import TINY, Exposure, Form
@@ -253,16 +254,17 @@ class Space:
     ) -> AnyArray:
         """Return the gain of each cell on rows left out, (cells, m)."""
         exposure = self.exposures[k]
-        mixed_in = self._shrinkage(shrinkage)
+        mixed_in = np.where(self._is_alone, 0.0, shrinkage)
         theta = form.fit(sums, exposure, mixed_in)
         leverage = exposure.rows / np.maximum(exposure.rows + mixed_in, TINY)
         penalty = leverage * self.design_effect[:, [k]] * noise
         return np.asarray(form.gain(theta, sums, exposure) - penalty)
 
-    def _shrinkage(self, shrinkage: float) -> AnyArray:
-        """Return the rows mixed into each cell, (cells, 1): none where there is one."""
+    @cached_property
+    def _is_alone(self) -> NDArray[np.bool_]:
+        """Whether a cell is all of its partition, (cells, 1): no rows are mixed in."""
         alone = np.array([len(one.axes) == 0 for one in self.cells.partitions])
-        return np.where(alone[self.cells.owner], 0.0, shrinkage)[:, None]
+        return np.asarray(alone[self.cells.owner])[:, None]
 
     def _trend_gains(
         self, form: Form, k: int, sums: AnyArray, noise: FloatArray

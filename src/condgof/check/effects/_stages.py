@@ -166,7 +166,7 @@ def take_off(cells: Cells, tilt: Tilt, candidate: Candidate, space: Space) -> Ti
     """
     number = candidate.partition
     codes = cells.codes[:, number]
-    sums = cells.within(number, tilt.values[:, :, candidate.kind])
+    sums = cells.within(number, tilt.values_of(candidate.kind))
     rows = cells.rows[cells.of_partition(number)][:, None]
     all_rows = space.cells.rows[space.cells.of_partition(number)][:, None]
     theta = space.removal(candidate, sums * (all_rows / np.maximum(rows, 1.0)))

@@ -74,6 +74,10 @@ class Tilt(ABC):
     def values(self) -> AnyArray:
         """The test functions of the samples under the law as it is now, (n, m, K)."""
 
+    def values_of(self, kind: int) -> AnyArray:
+        """Return the test function of one kind, (n, m): those of `values`."""
+        return self.values[:, :, kind]
+
     @property
     @abstractmethod
     def information(self) -> AnyArray:
@@ -206,6 +210,14 @@ class NormalTilt(Tilt):
         z = clipped(self.z)
         shapes = _shape_functions(ndtr(z))
         return np.concatenate([z[..., None], z[..., None] ** 2 - 1.0, shapes], axis=-1)
+
+    def values_of(self, kind: int) -> AnyArray:
+        z = clipped(self.z)
+        if kind == 0:
+            return z
+        if kind == 1:
+            return np.asarray(z**2 - 1.0)
+        return np.asarray(_shape_functions(ndtr(z))[..., kind - 2])
 
     def noise(self, values: AnyArray) -> FloatArray:
         return _with_noise_of_spread(super().noise(values), values)
@@ -516,12 +528,32 @@ class EventTilt(Tilt):
     def expected(self) -> AnyArray:
         return np.asarray(self._event_probabilities.mean(axis=1))
 
+    def _probability_of(self, kind: int) -> FloatArray:
+        """Return the probability of one event, (n, m or 1)."""
+        member = self.members[:, kind].astype(np.float64)
+        if len(member) == 1:
+            return np.asarray(self.probabilities @ member[0])
+        return np.asarray(np.einsum("nmc,nc->nm", self.probabilities, member))
+
+    def _happened_of(self, kind: int) -> AnyArray:
+        """Return whether one event happened, (n, m)."""
+        member = self.members[:, kind]
+        if len(member) == 1:
+            return np.asarray(member[0][self.codes])
+        return np.take_along_axis(member, self.codes, axis=1)
+
+    def values_of(self, kind: int) -> AnyArray:
+        p = self._probability_of(kind)
+        return np.where((p > 0.0) & (p < 1.0), self._happened_of(kind) - p, 0.0)
+
     def corrected(self, kind: int, theta: FloatArray) -> Self:
-        member = self.members[:, None, kind]  # (n or 1, 1, C)
-        p = self._event_probabilities[..., kind]
+        p = self._probability_of(kind)
         norm = 1.0 + p * np.expm1(theta)  # (n, m)
-        factor = np.where(member, np.exp(theta)[..., None], 1.0) / norm[..., None]
-        gain = theta * self._happened[..., kind] - np.log(norm)
+        inside = np.exp(theta) / norm
+        outside = 1.0 / norm
+        member = self.members[:, None, kind]  # (n or 1, 1, C)
+        factor = np.where(member, inside[..., None], outside[..., None])
+        gain = theta * self._happened_of(kind) - np.log(norm)
         gain = np.where((p > 0.0) & (p < 1.0), gain, 0.0)
         return replace(
             self,
