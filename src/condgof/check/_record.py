@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from condgof._typing import IntArray
 from condgof.check._quantities import Signal
-from condgof.errors import check_choice
+from condgof.errors import InputError, check_choice
 from condgof.result import GofResult, Record, Shown, plain, pvalue_words
+from condgof.sample import polars_expression
 
 if TYPE_CHECKING:
     from condgof.check._local import Local
@@ -235,6 +236,27 @@ class Slice(Shown, Record):
     def n(self) -> int:
         """Number of its rows."""
         return len(self.rows)
+
+    @property
+    def polars(self) -> Any:
+        """Its query as an expression of polars (needs ``condgof[frames]``).
+
+        Examples
+        --------
+        >>> import numpy as np, polars as pl, condgof as cg
+        >>> a, noise = np.random.default_rng(0).uniform(-4, 4, (2, 400))
+        >>> x = pl.DataFrame({"a": a})
+        >>> report = cg.check((a, np.ones(400)), x, a + noise * (a > 3), rng=1)
+        >>> worst = report.slices[0]
+        >>> report.frame().filter(worst.polars).height == worst.n
+        True
+        """
+        if not self.query:
+            raise InputError(
+                "This slice was named by a mask, and is no condition on columns. Use its"
+                " rows: frame[slice.rows]."
+            )
+        return polars_expression(self.query)
 
     @property
     def kind(self) -> str:
@@ -634,11 +656,11 @@ class Check(Shown, Record):
 
         Notes
         -----
-        ``frame().query(part.query)`` has exactly the rows of the slice `part`. Frames of
-        polars and pyarrow have no such method: write
-        ``frame().to_pandas().query(part.query)``. ``part.rows`` are the positions of the
-        same rows in the user's data: ``x.iloc[part.rows]`` of pandas, ``x[part.rows]`` of
-        polars, ``x.take(part.rows)`` of pyarrow.
+        ``frame().query(part.query)`` has exactly the rows of the slice `part`, and so has
+        ``frame().filter(part.polars)`` of polars. Tables of pyarrow have no such method:
+        write ``frame().to_pandas().query(part.query)``. ``part.rows`` are the positions of
+        the same rows in the user's data: ``x.iloc[part.rows]`` of pandas, ``x[part.rows]``
+        of polars, ``x.take(part.rows)`` of pyarrow.
 
         Examples
         --------

@@ -22,7 +22,7 @@ from condgof.sample._frames import (
     native_column,
 )
 from condgof.sample._limits import LIMITS, Limit, Limits
-from condgof.sample._query import LANGUAGE, QueryError, select
+from condgof.sample._query import LANGUAGE, QueryError, polars_expression, select
 from condgof.sample._rng import RngLike, Seed, Use
 from condgof.sample._sample import (
     MIN_ROWS,
@@ -119,6 +119,7 @@ __all__ = [
     "names_of",
     "native_column",
     "normalized",
+    "polars_expression",
     "read",
     "read_groups",
     "read_table",

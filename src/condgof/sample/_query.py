@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from condgof._typing import AnyArray
-from condgof.errors import InputError, shown
+from condgof.errors import InputError, require, shown
 from condgof.sample._arrays import BoolArray, as_moments
 from condgof.sample._column import Kind
 from condgof.sample._frames import CodedColumn
@@ -76,6 +76,10 @@ class Node(ABC):
     def evaluate(self, columns: Columns, n: int) -> BoolArray:
         """Return where it is true, (n,)."""
 
+    @abstractmethod
+    def to_polars(self, pl: Any) -> Any:
+        """Return it as an expression, given the module polars."""
+
 
 @dataclass(frozen=True)
 class Literal:
@@ -106,6 +110,9 @@ class Name(Node):
             )
         return np.asarray(values, dtype=bool)
 
+    def to_polars(self, pl: Any) -> Any:
+        return pl.col(self.name).fill_null(False)
+
 
 @dataclass(frozen=True)
 class Not(Node):
@@ -115,6 +122,9 @@ class Not(Node):
 
     def evaluate(self, columns: Columns, n: int) -> BoolArray:
         return ~self.part.evaluate(columns, n)
+
+    def to_polars(self, pl: Any) -> Any:
+        return ~self.part.to_polars(pl)
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,10 @@ class Joined(Node):
     def evaluate(self, columns: Columns, n: int) -> BoolArray:
         join = np.logical_and if self.all else np.logical_or
         return np.asarray(join.reduce([part.evaluate(columns, n) for part in self.parts]))
+
+    def to_polars(self, pl: Any) -> Any:
+        join = pl.all_horizontal if self.all else pl.any_horizontal
+        return join(*(part.to_polars(pl) for part in self.parts))
 
 
 Operand: TypeAlias = Name | Literal
@@ -146,6 +160,12 @@ class Comparison(Node):
         answer = COMPARISONS[self.symbol](left, right)
         return np.broadcast_to(np.asarray(answer, dtype=bool), (n,))
 
+    def to_polars(self, pl: Any) -> Any:
+        left = _polars_operand(pl, self.left, self.right, self.symbol)
+        right = _polars_operand(pl, self.right, self.left, self.symbol)
+        # A missing value equals nothing, and is neither less nor more.
+        return COMPARISONS[self.symbol](left, right).fill_null(self.symbol == "!=")
+
 
 @dataclass(frozen=True)
 class Among(Node):
@@ -159,6 +179,27 @@ class Among(Node):
         for literal in self.literals:
             among |= Comparison(self.left, "==", literal).evaluate(columns, n)
         return among
+
+    def to_polars(self, pl: Any) -> Any:
+        equal = [Comparison(self.left, "==", one).to_polars(pl) for one in self.literals]
+        return pl.any_horizontal(*equal) if equal else pl.lit(False)
+
+
+def _polars_operand(pl: Any, operand: Operand, other: Operand, symbol: str) -> Any:
+    """Return an operand of a comparison as an expression.
+
+    Dates are compared by order alone, so that a text which is one stands for it there.
+    """
+    if isinstance(operand, Name):
+        column = pl.col(operand.name)
+        with_number = isinstance(other, Literal) and type(other.value) is float
+        return column.fill_nan(None) if with_number else column
+    if isinstance(operand.value, str) and symbol not in ("==", "!="):
+        try:
+            return pl.lit(_moment(operand.value).item())
+        except QueryError:  # a category of an ordered column
+            return pl.lit(operand.value)
+    return pl.lit(operand.value)
 
 
 def _values(operand: Operand, other: Operand, columns: Columns) -> AnyArray:
@@ -387,6 +428,22 @@ def _tokens(query: str) -> Sequence[Token]:
             tokens.append(Token(match.lastgroup, match.group(), place))
         place = match.end()
     return [*tokens, Token("end", "", place)]
+
+
+def polars_expression(query: str) -> Any:
+    """Return a query as an expression of polars (needs ``condgof[frames]``).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from condgof.sample import polars_expression
+    >>> frame = pl.DataFrame({"age": [20, 35, 50], "town": ["Oslo", "Rome", None]})
+    >>> query = "30 <= age < 50 or not town in ['Oslo', 'Rome']"
+    >>> frame.filter(polars_expression(query))["age"].to_list()
+    [35, 50]
+    """
+    polars = require("polars", "frames", "An expression of polars")
+    return Parser(query).parse().to_polars(polars)
 
 
 def select(query: str, columns: Columns, n: int) -> BoolArray:
