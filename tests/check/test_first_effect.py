@@ -181,3 +181,16 @@ def test_a_large_spread_is_not_called_a_bias():
     y = 0.5 * x["income"] + 10.0 * rng.standard_normal(n)
     report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=199, engine=1)
     assert (report.effects[0].kind, report.effects[0].columns) == ("spread", ())
+
+
+def test_a_spread_after_a_large_bias_is_said_by_what_is_left_of_it():
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame({"a": rng.uniform(size=400)})
+    y = 20.0 * x["a"] + 4.0 * rng.standard_normal(400)  # the model: N(0, 1)
+    report = cg.check((np.zeros(400), np.ones(400)), x, y, rng=1)
+    later = next(effect for effect in report.effects if effect.name == "spread overall")
+    # The middle half of the rows is that of the means and the errors together.
+    assert later.cells[0].finding.estimate > 6.0
+    assert later.given_before
+    assert later.cells[0].correction == pytest.approx(4.0, rel=0.2)
+    assert "once the effects before it are corrected" in later.words

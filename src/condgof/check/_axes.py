@@ -13,6 +13,7 @@ import tokenize
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from token import tok_name
 from typing import Any
 
@@ -68,6 +69,12 @@ class Cut:
     #: Whether bins have an order, so that neighbours can be joined.
     joined: bool = True
 
+    def bins_of(self, narrower: Cut) -> IntArray:
+        """Return the bin that each bin of a narrower cut is in, (its count,)."""
+        if not self.joined:
+            return np.arange(self.count)
+        return np.searchsorted(self.low[1:], narrower.low, side="right")
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -115,14 +122,21 @@ class Axis:
         """Whether its values are categories without an order."""
         return self.kind in ("levels", "two")
 
-    def cut(self, bins: int, *, most_categories: int = MAX_CATEGORIES) -> Cut:
+    def cut(
+        self,
+        bins: int,
+        *,
+        most_categories: int = MAX_CATEGORIES,
+        within: Cut | None = None,
+    ) -> Cut:
         """Cut the column at quantiles into at most `bins` bins, or into its categories.
 
-        Of more than `most_categories` the smallest ones are in one bin.
+        Of more than `most_categories` the smallest ones are in one bin. Bounds of a wider
+        cut `within` which the bins are to lie are bounds here, too.
         """
         if self.unordered:
             return self._cut_into_categories(most_categories)
-        return self._cut_at_quantiles(bins)
+        return self._cut_at_quantiles(bins, within)
 
     def _cut_into_categories(self, most: int) -> Cut:
         """Return one bin for each of the largest categories, and one for all others."""
@@ -142,14 +156,22 @@ class Axis:
             joined=False,
         )
 
-    def _cut_at_quantiles(self, bins: int) -> Cut:
+    @cached_property
+    def _ordered(self) -> AnyArray:
+        """The values in order; dates in microseconds."""
+        return np.sort(moments(self.values) if self.kind == "dates" else self.values)
+
+    def _cut_at_quantiles(self, bins: int, within: Cut | None = None) -> Cut:
         """Return bins of about equal size, at most `bins`; a slice is any range of them."""
         values: AnyArray = moments(self.values) if self.kind == "dates" else self.values
-        ordered = np.sort(values)
+        ordered = self._ordered
         # The place in `ordered` of the first row of each value but the smallest.
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         if len(starts) >= bins:
             starts = self._bin_starts(ordered, starts, bins)
+            if within is not None:
+                kept = np.searchsorted(ordered, within.low[1:])
+                starts = _with_bounds(starts, kept, 0.5 * len(values) / bins)
         codes = np.searchsorted(ordered[starts], values, side="right").astype(np.int64)
         count = len(starts) + 1
         first, last = np.triu_indices(count)
@@ -292,6 +314,14 @@ class Axis:
     def _bound(self, below: float, above: float) -> float:
         """Return the number of fewest digits that is > below and ≤ above."""
         return _shortest(below, above, below / 2 + above / 2, above)
+
+
+def _with_bounds(starts: IntArray, kept: IntArray, nearest: float) -> IntArray:
+    """Return starts of bins among which are those `kept`, and others not near to them."""
+    if not len(kept):
+        return starts
+    distance = np.abs(starts[:, None] - kept).min(axis=1)
+    return np.union1d(kept, starts[distance > nearest])
 
 
 def _shortest_tick(below: int, above: int) -> int:

@@ -53,6 +53,9 @@ WIDTH_95 = 1.959963984540054
 #: Between how many times the correction of a later effect the numbers of rows as they are
 #: must be for these to be shown, not the correction.
 SHOWN_BY_ROWS = (0.5, 2.0)
+#: How many times as large or as small as its correction a later spread may be in the rows
+#: as they are. A bias that was corrected before may have made the rest of it.
+SPREAD_SHOWN_BY_ROWS = 1.25
 #: What a gain is measured in.
 NATS = "nats a row"
 
@@ -227,6 +230,7 @@ def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:
     form = one.kind.form
     products = 0.0
     squares = 0.0
+    differences = 0.0
     for rows in one.rows_by_cell():
         found = matching(reader, rows, one.kind) if len(rows) else None
         if found is None:
@@ -235,6 +239,9 @@ def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:
         number = form.deviation(found.robust.estimate, found.robust.expected)
         products += len(rows) * corrected * number
         squares += len(rows) * corrected**2
+        differences += len(rows) * abs(number - corrected)
+    if isinstance(form, Scale) and differences > len(theta) * np.log(SPREAD_SHOWN_BY_ROWS):
+        return False
     slope = products / max(squares, 1e-12)
     if not form.is_unit_of_theta:
         return slope > 0.0

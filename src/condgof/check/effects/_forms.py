@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from condgof._typing import AnyArray
 
@@ -47,12 +48,19 @@ class Exposure(NamedTuple):
         """Return those of some cells."""
         return Exposure(*(values[cells] for values in self))
 
+    def astype(self, dtype: DTypeLike) -> Exposure:
+        """Return them in single or double precision."""
+        return Exposure(*(values.astype(dtype, copy=False) for values in self))
+
 
 class Form(ABC):
     """How the log score of a cell depends on θ."""
 
     #: Steps of Newton's method that reach the best θ: one, where ℓ is a parabola.
     newton_steps: ClassVar[int] = 3
+    #: Whether gains of samples in single precision are computed in it, too: where they are
+    #: no differences of large numbers.
+    in_single_precision: ClassVar[bool] = False
     #: Whether `deviation` has the size of θ, not its sign alone: corrections of events, and
     #: of shapes, change other events and shapes, too.
     is_unit_of_theta: ClassVar[bool] = False
@@ -64,6 +72,12 @@ class Form(ABC):
     @abstractmethod
     def gain(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
         """Return ℓ(θ), in nats: what θ gains on these very rows."""
+
+    def step_gain(
+        self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray
+    ) -> AnyArray:
+        """Return ℓ at the θ that `fit` returns: what a step gains on these very rows."""
+        return self.gain(self.fit(sums, exposure, shrinkage), sums, exposure)
 
     @abstractmethod
     def slope(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
@@ -97,6 +111,7 @@ class Location(Form):
     """Normal scores z with mean θ: ψ = z, ℓ = θS − ½Nθ²."""
 
     newton_steps = 1
+    in_single_precision = True
     is_unit_of_theta = True
 
     def fit(self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray) -> AnyArray:
@@ -104,6 +119,14 @@ class Location(Form):
 
     def gain(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
         return np.asarray(theta * sums - 0.5 * exposure.rows * theta**2)
+
+    def step_gain(
+        self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray
+    ) -> AnyArray:
+        # θ = S/(N + λ) gains S²(N/2 + λ)/(N + λ)².
+        mixed = np.maximum(exposure.rows + shrinkage, TINY)
+        weight = (0.5 * exposure.rows + shrinkage) / mixed**2
+        return np.asarray(np.square(sums) * weight)
 
     def slope(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
         return np.asarray(sums - exposure.rows * theta)
@@ -124,6 +147,7 @@ class Scale(Form):
     ℓ = −Nθ − ½(e^(−2θ) − 1)·Σz², and Σz² = S + N.
     """
 
+    in_single_precision = True
     is_unit_of_theta = True
 
     def _squares(self, sums: AnyArray, exposure: Exposure) -> AnyArray:
@@ -138,6 +162,17 @@ class Scale(Form):
     def gain(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
         squares = self._squares(sums, exposure)
         return np.asarray(-exposure.rows * theta - 0.5 * np.expm1(-2.0 * theta) * squares)
+
+    def step_gain(
+        self, sums: AnyArray, exposure: Exposure, shrinkage: AnyArray
+    ) -> AnyArray:
+        # The variance r = e^(2θ) gains −½N log r + ½(1 − 1/r)·Σz².
+        squares = self._squares(sums, exposure)
+        mixed = 1.0 / np.maximum(exposure.rows + shrinkage, TINY)
+        variance = (squares + shrinkage) * mixed
+        variance = np.clip(variance, SMALLEST_SCALE**2, LARGEST_SCALE**2)
+        gained = (1.0 - 1.0 / variance) * squares
+        return np.asarray(0.5 * (gained - exposure.rows * np.log(variance)))
 
     def slope(self, theta: AnyArray, sums: AnyArray, exposure: Exposure) -> AnyArray:
         squares = self._squares(sums, exposure)
@@ -161,6 +196,7 @@ class Tilting(Form):
     """The density times 1 + θψ, to second order: ℓ = θS − ½θ²V, V the information."""
 
     newton_steps = 1
+    in_single_precision = True
 
     def __init__(self, largest: float = LARGEST_TILT) -> None:
         self.largest = largest

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check.effects._forms import TINY, Exposure, Form
@@ -235,36 +234,36 @@ class Space:
         self, form: Form, k: int, sums: AnyArray, noise: FloatArray
     ) -> AnyArray:
         """Return the gains of steps of one kind, with the best shrinkage, (P, m)."""
+        single = form.in_single_precision and sums.dtype == np.float32
+        dtype = np.float32 if single else np.float64
+        exposure = self.exposures[k].astype(dtype)
         best: AnyArray | None = None
-        for shrinkage in SHRINKAGES:
-            gains = self.cells.over_partitions(
-                self._cell_gains(form, k, sums, noise, shrinkage)
-            )
+        for mixed_in, penalties in zip(self._mixed_in, self._penalties, strict=True):
+            of_cells = form.step_gain(sums, exposure, mixed_in.astype(dtype))
+            gains = self.cells.over_partitions(of_cells) - penalties[:, [k]] * noise
             best = gains if best is None else np.maximum(best, gains)
         assert best is not None
         return best
 
-    def _cell_gains(
-        self,
-        form: Form,
-        k: int,
-        sums: AnyArray,
-        noise: FloatArray,
-        shrinkage: float,
-    ) -> AnyArray:
-        """Return the gain of each cell on rows left out, (cells, m)."""
-        exposure = self.exposures[k]
-        mixed_in = np.where(self._is_alone, 0.0, shrinkage)
-        theta = form.fit(sums, exposure, mixed_in)
-        leverage = exposure.rows / np.maximum(exposure.rows + mixed_in, TINY)
-        penalty = leverage * self.design_effect[:, [k]] * noise
-        return np.asarray(form.gain(theta, sums, exposure) - penalty)
+    @cached_property
+    def _mixed_in(self) -> tuple[FloatArray, ...]:
+        """The rows mixed into each cell, (cells, 1) for each of `SHRINKAGES`.
+
+        None where there is one cell.
+        """
+        alone = np.array([len(one.axes) == 0 for one in self.cells.partitions])
+        is_alone = alone[self.cells.owner][:, None]
+        return tuple(np.where(is_alone, 0.0, one) for one in SHRINKAGES)
 
     @cached_property
-    def _is_alone(self) -> NDArray[np.bool_]:
-        """Whether a cell is all of its partition, (cells, 1): no rows are mixed in."""
-        alone = np.array([len(one.axes) == 0 for one in self.cells.partitions])
-        return np.asarray(alone[self.cells.owner])[:, None]
+    def _penalties(self) -> tuple[FloatArray, ...]:
+        """What parameters cost where ψ varies as predicted, (P, K) for each shrinkage."""
+        rows = self.cells.rows[:, None]
+        leverages = [rows / np.maximum(rows + one, TINY) for one in self._mixed_in]
+        return tuple(
+            self.cells.over_partitions(leverage * self.design_effect)
+            for leverage in leverages
+        )
 
     def _trend_gains(
         self, form: Form, k: int, sums: AnyArray, noise: FloatArray
@@ -332,32 +331,36 @@ class Space:
         if candidate.trend:
             theta = self._line(candidate).fit(form, one, exposure)
             return Fit(theta[:, 0], 0.0)
-        every = sums[:, [0], candidate.kind]
-        gains = [
-            self._cell_gains(
-                form, candidate.kind, every, noise[:1, candidate.kind], shrinkage
-            )[own].sum()
-            for shrinkage in SHRINKAGES
-        ]
-        shrinkage = SHRINKAGES[int(np.argmax(gains))]
-        if not self.cells.partitions[candidate.partition].axes:
-            shrinkage = 0.0
+        shrinkage = 0.0
+        if self.cells.partitions[candidate.partition].axes:
+            gains = [
+                form.step_gain(one, exposure, np.array(mixed_in)).sum()
+                - self._penalty(candidate, noise, mixed_in)
+                for mixed_in in SHRINKAGES
+            ]
+            shrinkage = SHRINKAGES[int(np.argmax(gains))]
         theta = form.fit(one, exposure, np.array(shrinkage))
         return Fit(theta[:, 0], shrinkage)
+
+    def _penalty(self, candidate: Candidate, noise: FloatArray, shrinkage: float) -> float:
+        """Return what the parameters of steps of one candidate cost in the first sample."""
+        own = self.cells.of_partition(candidate.partition)
+        rows = self.cells.rows[own]
+        leverage = rows / np.maximum(rows + shrinkage, TINY)
+        effect = self.design_effect[own, candidate.kind] * noise[0, candidate.kind]
+        return float((leverage * effect).sum())
 
     def gain(self, candidate: Candidate, sums: AnyArray, noise: FloatArray) -> float:
         """Return the gain of a candidate on rows left out, in nats over all rows."""
         own, form, exposure = self._own(candidate)
         one = sums[own][:, [0], candidate.kind]
-        effect = self.design_effect[own, candidate.kind] * noise[0, candidate.kind]
-        rows = exposure.rows[:, 0]
         fit = self.fit(candidate, sums, noise)
-        gains = form.gain(fit.theta[:, None], one, exposure)[:, 0]
-        if candidate.trend:
-            penalty = 2.0 * (rows * effect).sum() / max(rows.sum(), TINY)
-            return float(gains.sum() - penalty)
-        leverage = rows / np.maximum(rows + fit.shrinkage, TINY)
-        return float((gains - leverage * effect).sum())
+        gained = float(form.gain(fit.theta[:, None], one, exposure).sum())
+        if not candidate.trend:
+            return gained - self._penalty(candidate, noise, fit.shrinkage)
+        rows = exposure.rows[:, 0]
+        effect = self.design_effect[own, candidate.kind] * noise[0, candidate.kind]
+        return gained - float(2.0 * (rows * effect).sum() / max(rows.sum(), TINY))
 
     def removal(self, candidate: Candidate, sums: AnyArray) -> AnyArray:
         """Return θ of each cell by which an effect is taken off, (cells of p, m).

@@ -153,6 +153,10 @@ class State:
         units = None if self.units is None else self.units.take(rows)
         return State(self.cells.take(rows), self.tilt.take(rows), units)
 
+    def only(self, partitions: Sequence[int]) -> State:
+        """Return the same rows in the cells of some partitions."""
+        return replace(self, cells=self.cells.only(partitions))
+
     def without(self, candidate: Candidate, space: Space) -> State:
         """Take an effect off, fitted to these very rows."""
         return replace(self, tilt=take_off(self.cells, self.tilt, candidate, space))
@@ -237,7 +241,7 @@ def find_stages(
         space = state.space()
         sums = state.sums()
         worths = space.worths(*sums)
-        stage = _stage(choose(state, space, sums), space, sums, worths)
+        stage = _stage(choose(state, space, sums, worths), space, sums, worths)
         if stage.worth <= 0.0:
             break
         if null is not None:
@@ -269,20 +273,21 @@ def _stage(candidate: Candidate, space: Space, sums: Sums, worths: Worths) -> St
     )
 
 
-def choose(state: State, space: Space, sums: Sums) -> Candidate:
+def choose(state: State, space: Space, sums: Sums, worths: Worths) -> Candidate:
     """Return the candidate that is worth most; of two that gain alike, the simpler one."""
-    worths = space.worths(*sums)
-    best = _simplest(state, space, space.best(worths), sums)
+    best = _simplest(state, space, space.best(worths), sums, worths)
     if isinstance(space.forms[best.kind], Scale):
-        bias = _bias_that_spreads(state, space, best, sums)
+        bias = _bias_that_spreads(state, space, best, sums, worths)
         return best if bias is None else bias
     return best
 
 
-def _simplest(state: State, space: Space, best: Candidate, sums: Sums) -> Candidate:
+def _simplest(
+    state: State, space: Space, best: Candidate, sums: Sums, worths: Worths
+) -> Candidate:
     """Return a candidate of the same kind that gains about as much with fewer columns."""
     if len(space.partition(best).axes) == 2:
-        best = _rather_single(state, space, best, sums)
+        best = _rather_single(state, space, best, sums, worths)
     if space.partition(best).axes:
         constant = Candidate(best.kind, 0, trend=False)
         if space.gain(constant, *sums) >= SHARE_OF_CONSTANT * space.gain(best, *sums):
@@ -291,7 +296,7 @@ def _simplest(state: State, space: Space, best: Candidate, sums: Sums) -> Candid
 
 
 def _bias_that_spreads(
-    state: State, space: Space, spread: Candidate, sums: Sums
+    state: State, space: Space, spread: Candidate, sums: Sums, worths: Worths
 ) -> Candidate | None:
     """Return the bias that most of a spread comes from; None if there is none.
 
@@ -309,39 +314,47 @@ def _bias_that_spreads(
     ]
     if not biases:
         return None
-    best = space.best(space.worths(*sums), kind=biases[0])
-    bias = _simplest(state, space, best, sums)
+    best = space.best(worths, kind=biases[0])
+    bias = _simplest(state, space, best, sums, worths)
     overall = Candidate(spread.kind, 0, trend=False)
-    after = state.without(bias, space)
+    everywhere = state.without(bias, space).only([0])
     log_sd = float(space.fit(overall, *sums).theta[0])
-    log_sd_after = float(after.space().fit(overall, *after.sums()).theta[0])
+    log_sd_after = float(everywhere.space().fit(overall, *everywhere.sums()).theta[0])
     cost = space.partition(bias).count / state.tilt.n
     return bias if log_sd - log_sd_after - cost >= CAUSE_OF_SPREAD else None
 
 
-def _rather_single(state: State, space: Space, pair: Candidate, sums: Sums) -> Candidate:
+def _rather_single(
+    state: State, space: Space, pair: Candidate, sums: Sums, worths: Worths
+) -> Candidate:
     """Return one column of a pair, if it and then the other gain as much as the pair.
 
     The pair is returned where it gains clearly more: the two columns interact.
     """
     partitions = space.cells.partitions
-    singles = []
-    for p, one in enumerate(partitions):
-        if len(one.axes) == 1 and one.axes[0] in partitions[pair.partition].axes:
-            singles.append(Candidate(pair.kind, p, trend=False))
-            if one.positions is not None:
-                singles.append(Candidate(pair.kind, p, trend=True))
-    if not singles:
+    numbers = [
+        p
+        for p, one in enumerate(partitions)
+        if len(one.axes) == 1 and one.axes[0] in partitions[pair.partition].axes
+    ]
+    if not numbers:
         return pair
+    singles = []
+    for p in numbers:
+        singles.append(Candidate(pair.kind, p, trend=False))
+        if partitions[p].positions is not None:
+            singles.append(Candidate(pair.kind, p, trend=True))
     # A column of the user's is preferred to a prediction here, too.
-    worths = space.worths(*sums)
     first = max(singles, key=lambda one: space.worth_of(worths, one))
-    after = state.without(first, space)
+    after = state.without(first, space).only(numbers)
     space_after = after.space()
     sums_after = after.sums()
-    others = [one for one in singles if one.partition != first.partition]
-    second = max((space_after.gain(one, *sums_after) for one in others), default=0.0)
-    both = space.gain(first, *sums) + max(second, 0.0)
+    gains = [
+        space_after.gain(replace(one, partition=numbers.index(one.partition)), *sums_after)
+        for one in singles
+        if one.partition != first.partition
+    ]
+    both = space.gain(first, *sums) + max([*gains, 0.0])
     interact = space.gain(pair, *sums) > PAIR_OVER_SINGLES * both + PAIR_PRICE
     return pair if interact else first
 
@@ -448,7 +461,9 @@ class NullOfStages:
         some = Part(state.cells.take(self.rows), state.tilt.take(self.rows), space)
         from_model = partial(self._model_draws, some, before)
         if not space.partition(stage.candidate).axes:
-            return stage.with_pvalue(self._pvalue(stage.worth, from_model, alpha))
+            return stage.with_pvalue(
+                self._pvalue(stage.worth, from_model, alpha, self.count)
+            )
         shuffled = partial(self._shuffles, some, before)
         # At the first stage shuffles only decide whether columns are named.
         most = self.count if before else math.ceil(DECIDING_DRAWS / alpha)
@@ -456,22 +471,22 @@ class NullOfStages:
         stage = replace(stage, pvalue_of_columns=of_columns.value)
         if before and of_columns.draws:
             return stage.with_pvalue(of_columns)
-        return stage.with_pvalue(self._pvalue(stage.worth, from_model, alpha))
+        return stage.with_pvalue(self._pvalue(stage.worth, from_model, alpha, self.count))
 
     def _pvalue(
         self,
         observed: float,
         draw: Callable[[int, int], FloatArray | None],
         alpha: float,
-        most: int | None = None,
+        most: int,
     ) -> PValue:
-        """Compare a statistic with draws of it, `most` of them or all.
+        """Compare a statistic with at most so many draws of it.
 
         `draw` returns draws `start` to `start` + m, (m,), or None where there are none.
         """
         exceeded = 0
         made = 0
-        count = min(self.count, most or self.count)
+        count = min(self.count, most)
         while made < count:
             m = min(CHUNK, count - made)
             drawn = draw(made, m)
@@ -509,8 +524,10 @@ class NullOfStages:
         # Deviations from the mean of all rows are noise, and vary as those over all rows do
         # if they are scaled. The mean is no noise: it is that of the data.
         mean = values.mean(axis=0, dtype=np.float64)
-        sums = some.cells.sums(values - mean.astype(values.dtype)) * self._scale
-        sums += some.space.cells.rows[:, None, None] * mean
+        rows = some.cells.rows[:, None, None]
+        all_rows = some.space.cells.rows[:, None, None]
+        sums = some.cells.sums(values) * self._scale
+        sums += ((all_rows - self._scale * rows) * mean).astype(sums.dtype)
         return some.worths(drawn, values, sums).largest_beyond_constant
 
     @property
