@@ -9,7 +9,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputError
-from condgof.laws import RankOutcomes
+from condgof.laws import RankOutcomes, rank_features
 from seeds import examples
 
 RNG = np.random.default_rng(0)
@@ -257,3 +257,14 @@ def test_where_conformal_intervals_of_mapie_fail():
     assert under
     assert all("90% interval holds" in one.message for one in under)
     assert all(x_new[one.rows, 0].mean() > 1.5 for one in under)
+
+
+def test_features_of_ranks_are_cosines_and_products_of_them():
+    ranks = np.random.default_rng(0).random((5, 4, 4)).astype(np.float32)
+    features = rank_features(ranks, 2)
+    t = ranks.astype(np.float64)
+    waves = [np.cos(np.pi * k * t) / k for k in range(1, 7)]
+    crossed = [
+        (waves[a][..., 1] * waves[b][..., 0])[..., None] for a in (0, 1) for b in (0, 1)
+    ]
+    np.testing.assert_allclose(features, np.concatenate([*waves, *crossed], -1), atol=1e-12)

@@ -95,3 +95,23 @@ def test_exceptions_do_not_depend_on_how_rows_are_cut(rare_rows, cut, first):
     parts = [exceptions_of(rare_rows, a, b, draws) for a, b in spans if a < b]
     assert set.union(*parts) == whole
     assert sum(map(len, parts)) == len(whole)
+
+
+def test_cells_found_by_one_search_are_the_first_whose_running_sum_is_larger():
+    """Of more than 16 cells, some of them without any probability."""
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(40, 0.2), size=200)
+    p[:, [0, 7, 39]] = 0.0
+    p /= p.sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(40, p=row) for row in p])
+    law = cg.probabilities(p)
+    sample = Sample.from_data(rng.normal(size=200), y)
+    residuals = residuals_of(law, sample, "auto")
+    resampler = residuals.resampler(residuals.test_functions(Seed.of(0)), None)
+    uniform = rng.random(200)
+    drawn = resampler.drawn(uniform)
+    codes = np.array(
+        [np.flatnonzero(u < np.cumsum(row))[0] for u, row in zip(uniform, p, strict=True)]
+    )
+    np.testing.assert_array_equal(drawn, resampler.evaluate(None, codes))
+    assert (p[np.arange(200), codes] > 0).all()

@@ -250,3 +250,23 @@ def test_cuts_of_rows():
     assert even_cuts(10, 4) == (0, 4, 8, 10)
     counts = [span_pieces(total) for total in (100_000, 10**7, 10**9)]
     assert counts == [1, 38, 64]
+
+
+def test_units_of_several_resamples_are_sums_one_by_one():
+    """Resampled values stand for ξ in the units, not in the totals."""
+    plan = make_plan()
+    rows = make_rows(50)
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(20, 3, plan.test_functions.width))
+    units = [
+        Unit(2, slice(30, 50), values=values),
+        Unit(0, slice(0, 30), length=15),
+    ]
+    found = gather_units(plan, rows, lambda piece: units, as_engine(1))
+    features = plan.features.evaluate(rows.x)[30:]
+    for p, cut in enumerate(plan.cuts):
+        expected = np.einsum("nr,ncq->crq", features[:, cut.x], values[:, :, cut.y])
+        np.testing.assert_allclose(found.sums[p][2:], expected, rtol=1e-5, atol=1e-5)
+    diagonal = plan.diagonal(plan.feature_squares(features), plan.value_squares(values))
+    np.testing.assert_allclose(found.diagonal[2:], diagonal)
+    np.testing.assert_array_equal(found.counts, [15, 15, 20, 20, 20])

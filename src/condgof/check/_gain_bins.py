@@ -122,6 +122,16 @@ class Bins:
                 sums[:, k] += np.bincount(own, column, self.count)
         return sums
 
+    def shared_rows(self) -> FloatArray:
+        """Return how many rows two bins have in common, (B, B)."""
+        from scipy.sparse import csr_array  # takes long to import
+
+        columns, n = self.codes.shape
+        row_ends = np.arange(0, columns * n + 1, columns)
+        ones = np.ones(columns * n, dtype=np.float32)
+        is_in = csr_array((ones, self.codes.T.ravel(), row_ends), (n, self.count))
+        return np.asarray((is_in.T @ is_in).toarray(), dtype=np.float64)
+
     def indicator(self, rows: IntArray) -> SingleArray:
         """Return which bins some rows (r,) are in, (r, B)."""
         matrix = np.zeros((len(rows), self.count), dtype=np.float32)
@@ -323,14 +333,29 @@ class HeldGram:
 
         `ratio` (B, K) is what the sums of each bin are multiplied by, if at all.
         """
-        shared = []
-        rows = []
-        total = []
+        grams = []
         for k, own in enumerate(weights.rows.T):
             rooted = indicator * np.sqrt(own, dtype=np.float32)[:, None]
             gram = (rooted.T @ rooted).astype(np.float64)  # (B, B), of bins
             if ratio is not None:
                 gram *= ratio[:, [k]] * ratio[:, k]
+            grams.append(gram)
+        return cls._from_grams(bins, grams, weights.factors)
+
+    @classmethod
+    def from_bins(cls, bins: Bins, shared: FloatArray, factors: FloatArray) -> HeldGram:
+        """Take what bins share, (B, B), one matrix for all signals with their factors."""
+        return cls._from_grams(bins, [shared], factors)
+
+    @classmethod
+    def _from_grams(
+        cls, bins: Bins, grams: list[FloatArray], factors: FloatArray
+    ) -> HeldGram:
+        """Turn sums over what two bins share into those of the sides of steps."""
+        shared = []
+        rows = []
+        total = []
+        for gram in grams:
             by_step = bins.left(gram)  # the first side of a step, with a bin
             of_column = by_step[:, : bins.ends[0] + 1].sum(axis=1)
             shared.append(bins.left(by_step.T).astype(np.float32))
@@ -340,7 +365,7 @@ class HeldGram:
             shared=shared,
             rows=np.stack(rows, axis=1),
             total=np.array(total),
-            factors=weights.factors,
+            factors=factors,
         )
 
     def explained(self, steps: Steps) -> SideSums:

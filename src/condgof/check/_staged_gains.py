@@ -39,7 +39,7 @@ import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
 from condgof.check._axes import Axis
-from condgof.check._certain import CertainRows
+from condgof.check._certain import CertainRows, DrawnExceptions
 from condgof.check._gain_bins import (
     MOST_COLUMNS,
     TINY,
@@ -57,7 +57,7 @@ from condgof.check._gain_bins import (
 from condgof.check.kinds import Signals
 from condgof.engine import Engine
 from condgof.methods import STAGED_GAINS
-from condgof.null import DrawnStatistics, OwnDraws
+from condgof.null import DrawnStatistics, OwnDraws, symmetric_root
 from condgof.sample import KeyArray, Seed, Use, rows_by_content
 
 #: Rows of mean ψ = 0 that each cell is shrunk by: λ, in units of the mean variance. Chosen
@@ -85,6 +85,8 @@ MOST_CODES = 2**24
 MOST_ROWS = 100_000
 #: Rows whose y is resampled where the verdict does not resample rows one by one.
 RESAMPLED_ROWS = 4096
+#: Sums over so many bins are drawn from their normal limit, where signals have one.
+MOST_LIMIT_BINS = 512
 #: Most units of rows that get random signs where there are many rows.
 SIGN_UNITS = 2048
 #: Draws at a time.
@@ -309,6 +311,8 @@ class StagedGains:
         signals = self.signals
         if signals.redraw is None or signals.variance is None:
             return self.own_signs(m, seed, engine)
+        if signals.orthonormal and self.bins.count <= MOST_LIMIT_BINS:
+            return self._own_limit(m, seed, engine)
         certain: CertainRows | None = None
         if signals.cells is not None and self.n > RESAMPLED_ROWS:
             certain = CertainRows.of(signals)
@@ -330,13 +334,46 @@ class StagedGains:
             if certain is not None and usual is not None:
                 sums += usual[:, None]
                 drawn = certain.drawn(rng, count)
-                for own in self.bins.codes:
-                    np.add.at(sums, (own[drawn.rows], drawn.draws), drawn.changes)
+                sums += self._sums_of_exceptions(drawn, count)
             return self._largest(staged_gains(self.bins, scales, gram, sums))
 
         chunks = engine.local.map(task, range(0, m, CHUNK))
         draws = np.concatenate(list(chunks), axis=1)
         return OwnDraws(observed=self.observed(), draws=draws)
+
+    def _own_limit(self, m: int, seed: Seed, engine: Engine) -> OwnDraws:
+        """Draw sums over bins from their normal limit, N(0, shared⊗I).
+
+        Signals have variance 1 and are uncorrelated, so that two bins have as much
+        covariance as they have rows in common.
+        """
+        weights = self._weights(self.signals)
+        scales = self._scales(weights)
+        shared = self.bins.shared_rows()
+        gram = HeldGram.from_bins(self.bins, shared, weights.factors)
+        root = symmetric_root(shared).root.astype(np.float32)
+        width = len(weights.factors)
+
+        def task(start: int) -> FloatArray:
+            rng = seed.stream(Use.CHECK, DRAWN_STREAM, start)
+            count = min(CHUNK, m - start)
+            normal = rng.standard_normal((len(root), count * width), dtype=np.float32)
+            sums = (root @ normal).reshape(-1, count, width).astype(np.float64)
+            return self._largest(staged_gains(self.bins, scales, gram, sums))
+
+        chunks = engine.local.map(task, range(0, m, CHUNK))
+        draws = np.concatenate(list(chunks), axis=1)
+        return OwnDraws(observed=self.observed(), draws=draws)
+
+    def _sums_of_exceptions(self, drawn: DrawnExceptions, m: int) -> FloatArray:
+        """Return what exceptions in m draws add to the sums over bins, (B, m, K)."""
+        size = self.bins.count * m
+        added = np.zeros((size, drawn.changes.shape[1]))
+        for own in self.bins.codes:
+            places = own[drawn.rows] * m + drawn.draws
+            for k, changes in enumerate(drawn.changes.T):
+                added[:, k] += np.bincount(places, changes, size)
+        return added.reshape(self.bins.count, m, -1)
 
     def _factors(
         self, indicator: SingleArray, weights: Weights, rows: IntArray, others: IntArray

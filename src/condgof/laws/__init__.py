@@ -94,6 +94,7 @@ from condgof.laws._draws import (
     VectorDraws,
     common_precision,
     from_draws,
+    rank_features,
     row_uniforms,
 )
 from condgof.laws._families import (
@@ -307,6 +308,7 @@ __all__ = [
     "predicted_columns",
     "predictions",
     "probabilities",
+    "rank_features",
     "read_events",
     "read_signature",
     "reduce_to_period",

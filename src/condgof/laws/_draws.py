@@ -42,6 +42,8 @@ WAVES = 6
 # Frequencies of the features of two ranks, products of their cosines, which are sensitive
 # to dependence.
 CROSSED_WAVES = 2
+# Features of ranks of candidates that are held at a time, 32 MB.
+HELD_FEATURES = 2**22
 
 # PITs are kept away from 0 and 1, where Φ⁻¹ is infinite.
 SMALLEST_PIT = 1e-300
@@ -242,11 +244,14 @@ class RankOutcomes:
         ranks = [
             np.float32((rankdata(values, axis=1) - 0.5) / count) for values in directions
         ]
-        uncentred = cls(np.stack(ranks, axis=2), d_y, centre=np.zeros((n, 1)))
-        total = np.zeros(1)
-        for code in range(count):
-            total = total + uncentred._features(np.full(n, code))
-        return replace(uncentred, centre=total / count)
+        of_all = np.stack(ranks, axis=2)
+        width = rank_features(of_all[:1, :1], d_y).shape[2]
+        centre = np.empty((n, width))
+        at_once = max(1, HELD_FEATURES // (count * width))
+        for start in range(0, n, at_once):
+            rows = slice(start, start + at_once)
+            centre[rows] = rank_features(of_all[rows], d_y).mean(axis=1)
+        return cls(of_all, d_y, centre=centre)
 
     @property
     def probabilities(self) -> AnyArray:
@@ -267,21 +272,28 @@ class RankOutcomes:
         """Return the outcomes of some rows, given by their numbers (r,)."""
         return replace(self, ranks=self.ranks[rows], centre=self.centre[rows])
 
-    def _features(self, codes: IntArray) -> FloatArray:
-        """Return the features of the ranks of one candidate a row, (n, width)."""
-        t = np.asarray(self.ranks[np.arange(len(codes)), codes], dtype=np.float64)
-        # Of shape (n, WAVES, P).
-        waves = np.stack([np.cos(np.pi * k * t) / k for k in range(1, WAVES + 1)], axis=1)
-        features = [waves.reshape(len(t), -1)]
-        crossed = waves[:, :CROSSED_WAVES]
-        for i, j in _column_pairs(self.columns):
-            products = crossed[:, :, None, i] * crossed[:, None, :, j]
-            features.append(products.reshape(len(t), -1))
-        return np.concatenate(features, axis=1)
-
     def residuals(self, codes: IntArray) -> FloatArray:
         """Return the residuals of candidates (n,), one for each row, (n, width)."""
-        return self._features(codes) - self.centre
+        ranks = self.ranks[np.arange(len(codes)), codes]
+        return rank_features(ranks, self.columns) - self.centre
+
+
+def rank_features(ranks: AnyArray, columns: int) -> FloatArray:
+    """Return features of ranks t (…, P) in P directions, (…, width); see `RankOutcomes`.
+
+    By cos(πkt) = 2·cos(πt)·cos(π(k − 1)t) − cos(π(k − 2)t).
+    """
+    cosine = np.cos(np.pi * np.asarray(ranks, dtype=np.float64))
+    waves = [np.ones_like(cosine), cosine]
+    while len(waves) <= WAVES:
+        waves.append(2.0 * cosine * waves[-1] - waves[-2])
+    scaled = [waves[k] / k for k in range(1, WAVES + 1)]
+    features = list(scaled)
+    for i, j in _column_pairs(columns):
+        for first in scaled[:CROSSED_WAVES]:
+            for second in scaled[:CROSSED_WAVES]:
+                features.append((first[..., i] * second[..., j])[..., None])
+    return np.concatenate(features, axis=-1)
 
 
 def _column_pairs(d_y: int) -> list[tuple[int, int]]:

@@ -44,6 +44,7 @@ from condgof.null._groups import (
     intraclass_correlation,
     weights_by_size,
 )
+from condgof.null._limit import Limit, TriangularRoot, symmetric_root
 from condgof.null._paired import Difference, differences
 from condgof.null._resample import GaussianLimit, JointDraws, RecombinedResample, Resample
 from condgof.null._signs import BlockSigns, ParcelSigns, RowSigns, block_length
@@ -67,6 +68,7 @@ __all__ = [
     "GroupResample",
     "GroupSigns",
     "JointDraws",
+    "Limit",
     "MeanVariance",
     "Null",
     "NullDraws",
@@ -78,6 +80,7 @@ __all__ = [
     "RowSigns",
     "RowWeights",
     "TestedRows",
+    "TriangularRoot",
     "auto_length",
     "block_length",
     "bootstrap_weights",
@@ -103,6 +106,7 @@ __all__ = [
     "settle_ties",
     "sign_weights",
     "stretch_weights",
+    "symmetric_root",
     "warn_if_correlated",
     "weights_by_size",
     "without_misfit",

@@ -27,6 +27,7 @@ from condgof.null._draws import (
     term_sizes,
     with_own_resampling,
 )
+from condgof.null._limit import Limit
 from condgof.residuals import (
     OUTLIERS,
     AveragedTestFunctions,
@@ -51,7 +52,6 @@ from condgof.stein import (
     Rows,
     RowUse,
     Strata,
-    Totals,
     Unit,
     gather,
     gather_units,
@@ -71,11 +71,6 @@ ONE_THREAD_WORK = 3e9
 HELD_NUMBERS = 2**23
 #: Strata of rows of a discrete y with an order, of which each has a covariance of its own.
 LIMIT_STRATA = 3
-#: Draws of a chunk of the Gaussian limit.
-LIMIT_CHUNK = 16
-#: Eigen-directions of FᵀF and C whose eigenvalue is below this share of the largest are
-#: left out of the limit: they have next to no part in a draw.
-SMALLEST_ROOT_DIRECTION = 1e-7
 #: Most strata of rows of a discrete y. There is one for each piece of `PIECE_ROWS` rows,
 #: up to this many: the sums over all strata and resamples are held.
 STRATA = 64
@@ -84,6 +79,8 @@ LEAST_STRATA = 8
 #: How often y is resampled in each stratum; every draw takes one of these at random. More
 #: of them give more different draws, and each takes a pass over the rows.
 RESAMPLES_PER_STRATUM = 48
+#: Most numbers of resampled test functions that are held at a time, 8 MB.
+RESAMPLED_NUMBERS = 2**20
 #: Rows are nearly certain where all cells but the most probable one have at most this
 #: probability together. They are resampled in every draw (docs/dev/discrete-y.md).
 NEARLY_CERTAIN = 0.01
@@ -92,12 +89,10 @@ NEARLY_CERTAIN = 0.01
 NEARLY_CERTAIN_ROWS = 50_000
 
 # Streams of random numbers within `Use.MODEL_SAMPLE`. Numbers are part of every result, and
-# none is used twice: 6 and 7 are in `condgof.residuals` (`CENSORING_STREAM` and
-# `EXCEPTIONS_STREAM`), and `mmd` has the stream without a number.
+# none is used twice: 2 is in `_limit`, 6 and 7 are in `condgof.residuals`
+# (`CENSORING_STREAM` and `EXCEPTIONS_STREAM`), and `mmd` has the stream without a number.
 #: `Resample` draws y; a stream for each chunk of draws.
 RESAMPLE_STREAM = 1
-#: `GaussianLimit` draws normal numbers; a stream for each chunk of draws.
-LIMIT_STREAM = 2
 #: `GaussianLimit` draws the largest outliers.
 OUTLIERS_STREAM = 3
 #: `RecombinedResample` chooses one resample of each stratum for each draw.
@@ -384,87 +379,6 @@ class StratifiedLimit:
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
-    """Fᵀξ of the data beside N(0, Σ_s (FᵀF)_s⊗C_s), with one C (q, q) a stratum s.
-
-    A draw of Fᵀξ is Σ_s root_x · N · root_yᵀ, with independent N(0, 1) in N (R, q).
-    """
-
-    plan: Plan
-    observed: FloatArray  #: ‖Fᵀξ‖² of each statistic, (K,).
-    mean: FloatArray  #: Its mean under the limit, (K,).
-    #: Rows of the root of (FᵀF)_s of each panel and stratum, (R_p, R).
-    left: list[list[AnyArray]]
-    #: Columns of the root of C_s of each panel and stratum, (q, q_p).
-    right: list[list[AnyArray]]
-
-    @classmethod
-    def from_totals(
-        cls, plan: Plan, totals: Totals, covariances: list[FloatArray]
-    ) -> Limit:
-        roots_x = [_symmetric_root(gram).astype(np.float32) for gram in totals.grams]
-        roots_y = [_symmetric_root(one).astype(np.float32) for one in covariances]
-        mean = np.zeros(len(plan.statistics))
-        for gram, covariance in zip(totals.grams, covariances, strict=True):
-            x_squares = np.diag(gram)
-            y_squares = np.diag(covariance)
-            mean += [
-                x_squares[one.features.columns].sum()
-                * y_squares[one.test_functions.columns].sum()
-                for one in plan.statistics
-            ]
-        cuts = plan.cuts
-        return cls(
-            plan=plan,
-            observed=plan.squares([one[None] for one in totals.sums])[0],
-            mean=mean,
-            left=[[np.ascontiguousarray(one[cut.x]) for one in roots_x] for cut in cuts],
-            right=[[np.ascontiguousarray(one[cut.y].T) for one in roots_y] for cut in cuts],
-        )
-
-    def draw(self, m: int, seed: Seed, engine: Engine) -> NullDraws:
-        """Draw all statistics m times."""
-        strata = len(self.left[0])
-        width = self.left[0][0].shape[1]
-        q = self.right[0][0].shape[0]
-
-        def task(start: int) -> FloatArray:
-            """Return ‖Fᵀξ‖² of each statistic for the draws from `start` on, (K, draws)."""
-            rng = seed.stream(Use.MODEL_SAMPLE, LIMIT_STREAM, start)
-            count = min(LIMIT_CHUNK, m - start)
-            sums: list[AnyArray] = []
-            for stratum in range(strata):
-                normal = rng.standard_normal((count, width, q), dtype=np.float32)
-                parts: list[AnyArray] = []
-                for a, b in zip(self.left, self.right, strict=True):
-                    turned = (normal.reshape(-1, q) @ b[stratum]).reshape(count, width, -1)
-                    parts.append(a[stratum] @ turned)
-                sums = parts if stratum == 0 else sum_arrays([sums, parts])
-            return self.plan.squares(sums).T
-
-        chunks = engine.local.map(task, range(0, m, LIMIT_CHUNK))
-        draws = np.concatenate(list(chunks), axis=1)
-        check_overflow(self.observed, draws)
-        return NullDraws(
-            statistics=self.observed - self.mean,
-            draws=draws - self.mean[:, None],
-            sizes=self.mean,
-            details={"null": "limit"},
-        )
-
-
-def _symmetric_root(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric root of a positive semi-definite matrix, both (q, q).
-
-    Unlike other roots it does not depend on the signs and the order of eigenvectors, which
-    rounding may change.
-    """
-    values, axes = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    kept = values > SMALLEST_ROOT_DIRECTION * values[-1]
-    return np.asarray((axes[:, kept] * np.sqrt(values[kept])) @ axes[:, kept].T)
-
-
-@dataclass(frozen=True, eq=False)
 class RecombinedResample:
     """Resample a discrete y of many rows by strata; a draw takes one of each stratum.
 
@@ -497,17 +411,25 @@ class RecombinedResample:
         length = -(-rows.total // strata)
         certain = NEARLY_CERTAIN * min(1.0, NEARLY_CERTAIN_ROWS / rows.total)
 
+        def drawn(piece: Piece, resampler: RareEventResampler, number: int) -> AnyArray:
+            """Return ξ (rows, q) of a resample of the rows of a piece."""
+            uniforms = row_range_uniforms(
+                stratum_seed, piece.start, piece.stop, RowUse.RESAMPLE, number
+            )
+            return resampler.drawn(uniforms, certain)
+
         def units_of(piece: Piece) -> Iterable[Unit]:
-            stratum_of = np.arange(piece.start, piece.stop) // length
             resampler = _rare_event_resampler(plan, piece)
-            for number in range(RESAMPLES_PER_STRATUM):
-                uniforms = row_range_uniforms(
-                    stratum_seed, piece.start, piece.stop, RowUse.RESAMPLE, number
-                )
-                values = resampler.drawn(uniforms, certain)
-                for stratum in np.unique(stratum_of):
-                    some = np.flatnonzero(stratum_of == stratum)
-                    unit = int(stratum) * RESAMPLES_PER_STRATUM + number
+            numbers = piece.total * plan.test_functions.width
+            at_once = max(1, RESAMPLED_NUMBERS // numbers)
+            for first in range(0, RESAMPLES_PER_STRATUM, at_once):
+                resamples = range(first, min(first + at_once, RESAMPLES_PER_STRATUM))
+                each = [drawn(piece, resampler, number) for number in resamples]
+                values = each[0][:, None] if len(each) == 1 else np.stack(each, axis=1)
+                for stratum in range(piece.start // length, (piece.stop - 1) // length + 1):
+                    start = max(stratum * length, piece.start) - piece.start
+                    some = slice(start, (stratum + 1) * length - piece.start)
+                    unit = stratum * RESAMPLES_PER_STRATUM + first
                     yield Unit(unit, some, values=values[some])
             # The last unit is all rows with their own y, for the diagonal of the data.
             yield Unit(strata * RESAMPLES_PER_STRATUM, slice(None))

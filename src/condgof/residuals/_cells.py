@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,8 @@ from condgof.sample import Sample, Seed
 #: Test functions of all cells of all rows are held if they are at most this many numbers
 #: (128 MB); else they are computed for the cells that are drawn.
 HELD_NUMBERS = 2**24
+#: Of more cells than this, cells that are drawn are found by a binary search.
+FEW_CELLS = 16
 #: Rows on which features of a kernel on y are computed first: a kernel whose features are 0
 #: in all of them is left out.
 PROBE_ROWS = 4096
@@ -194,12 +197,9 @@ class CellResampler:
 
     test_functions: CellTestFunctions
     outcomes: Outcomes
-    cumulative: FloatArray  #: Running sums of the probabilities of cells, (n, K).
+    p: FloatArray  #: Probabilities of the cells, (n, K).
     mode: IntArray  #: The most probable cell of each row, (n,).
     rare: FloatArray  #: Probability of any other cell, (n,).
-    #: ξ of all cells where that is held: (K, q) less its mean in each row, or (n, K, q).
-    table: FloatArray | None
-    mean: FloatArray | None  #: That mean, (n, q).
     keep: AnyArray | None  #: Which rows count, (n,); all of them if None.
     names = ()
 
@@ -212,32 +212,73 @@ class CellResampler:
     ) -> CellResampler:
         p = np.array(outcomes.probabilities, dtype=np.float64)
         p /= p.sum(axis=1, keepdims=True)
-        n, count = p.shape
         mode = p.argmax(axis=1)
-        cumulative = np.cumsum(p, axis=1)
-        cumulative[:, -1] = 2.0  # rounding must not leave a gap at the end
-        rare = np.where(np.arange(count) == mode[:, None], 0.0, p).sum(axis=1)
-        blocks = [block for kernel in test_functions.kernels for block, _ in kernel.parts]
-        table = mean = None
-        if all(block.stop <= outcomes.plain for block in blocks):
-            table = test_functions.features(np.eye(count, outcomes.plain))
-            mean = p @ table
-        elif n * count * test_functions.width <= HELD_NUMBERS:
-            every = []
-            for cell in range(count):
-                residuals = np.asarray(outcomes.residuals(np.full(n, cell)))
-                every.append(test_functions.features(residuals))
-            table = np.stack(every, axis=1)
+        is_mode = np.arange(p.shape[1]) == mode[:, None]
         return cls(
             test_functions=test_functions,
             outcomes=outcomes,
-            cumulative=cumulative,
+            p=p,
             mode=mode,
-            rare=rare,
-            table=table,
-            mean=mean,
+            rare=np.where(is_mode, 0.0, p).sum(axis=1),
             keep=keep,
         )
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        """Running sums of the probabilities of all cells but the last, (n, K − 1)."""
+        return np.cumsum(self.p[:, :-1], axis=1)
+
+    @cached_property
+    def _ends(self) -> FloatArray:
+        """Running sums of row i moved to [i, i + 1], one after the other, (n·K,)."""
+        ends = np.cumsum(self.p, axis=1)
+        np.minimum(ends, 1.0, out=ends)
+        ends[:, -1] = 1.0  # rounding must not leave a gap at the end
+        ends += np.arange(len(ends))[:, None]
+        return ends.ravel()
+
+    def _cells_at(self, uniform: FloatArray) -> IntArray:
+        """Return the first cell of each row whose running sum is above a number, (n,)."""
+        n, count = self.p.shape
+        if count <= FEW_CELLS:
+            return np.asarray((uniform[:, None] >= self._cumulative).sum(axis=1))
+        # One binary search among the ends of all cells of all rows.
+        places = np.searchsorted(self._ends, uniform + np.arange(n), side="right")
+        return np.asarray(np.clip(places - count * np.arange(n), 0, count - 1))
+
+    @cached_property
+    def _is_linear(self) -> bool:
+        """Whether ξ is a function of the cell alone, less its mean in each row."""
+        blocks = [
+            block for kernel in self.test_functions.kernels for block, _ in kernel.parts
+        ]
+        return all(block.stop <= self.outcomes.plain for block in blocks)
+
+    @cached_property
+    def _linear_table(self) -> FloatArray:
+        """ξ of all cells before its mean is taken off, (K, q)."""
+        return self.test_functions.features(np.eye(self.p.shape[1], self.outcomes.plain))
+
+    @cached_property
+    def _linear_mean(self) -> FloatArray:
+        """That mean, (n, q)."""
+        table = self._linear_table
+        is_identity = (
+            table.shape[0] == table.shape[1] and (table == np.eye(len(table))).all()
+        )
+        return self.p if is_identity else np.asarray(self.p @ table)
+
+    @cached_property
+    def _table(self) -> FloatArray | None:
+        """ξ of all cells of all rows, (n, K, q); None where that is too much."""
+        n, count = self.p.shape
+        if n * count * self.test_functions.width > HELD_NUMBERS:
+            return None
+        every = []
+        for cell in range(count):
+            residuals = np.asarray(self.outcomes.residuals(np.full(n, cell)))
+            every.append(self.test_functions.features(residuals))
+        return np.stack(every, axis=1)
 
     @property
     def observed(self) -> FloatArray:
@@ -254,7 +295,7 @@ class CellResampler:
 
         Rows whose exceptions have at most the probability `certain` are their mode.
         """
-        codes = (uniform[:, None] >= self.cumulative).sum(axis=1)
+        codes = self._cells_at(uniform)
         if certain:
             codes = np.where(self.rare <= certain, self.mode, codes)
         return self.evaluate(None, codes)
@@ -262,14 +303,15 @@ class CellResampler:
     def evaluate(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
         """Return ξ (m, q) of cells (m,) at some rows, or at all."""
         some = slice(None) if rows is None else rows
-        if self.table is None:
+        if self._is_linear:
+            values = self._linear_table[codes]
+            values -= self._linear_mean[some]
+        elif self._table is not None:
+            each = np.arange(len(self.mode)) if rows is None else rows
+            values = self._table[each, codes]
+        else:
             outcomes = self.outcomes if rows is None else self.outcomes.take(rows)
             values = self.test_functions.features(np.asarray(outcomes.residuals(codes)))
-        elif self.mean is None:
-            each = np.arange(len(self.mode)) if rows is None else rows
-            values = self.table[each, codes]
-        else:
-            values = self.table[codes] - self.mean[some]
         return np.asarray(values if self.keep is None else values * self.keep[some, None])
 
     def exceptions(

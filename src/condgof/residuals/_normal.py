@@ -6,6 +6,7 @@ functions (z, its surprise, Legendre polynomials of the PIT) beside them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from condgof._typing import AnyArray, FloatArray, SingleArray
+from condgof._typing import AnyArray, FloatArray, IntArray, SingleArray
 from condgof.kernels import Gaussian, Kernel, whitening
 from condgof.residuals._residuals import (
     Resampled,
@@ -45,14 +46,18 @@ FOR_PAIRS = 2
 FOR_SEVERAL = 4
 #: but not of more columns of y than this, which have too many pairs.
 MOST_JOINT_COLUMNS = 4
+#: Of up to this many columns of y correlation still meets single columns of x: 45 pairs.
+MOST_CORRELATED_COLUMNS = 10
 #: The last three, spread, skew and tails of the PIT, meet shapes.
 FOR_SHAPES = 3
 #: Several columns of y: landmarks of the kernel on all of them together,
 JOINT_LANDMARKS = 64
 #: draws for its second moment beyond three columns (a grid up to there),
 JOINT_DRAWS = 2**15
-#: and the most directions of it that are kept.
+#: the most directions of it that are kept,
 JOINT_DIRECTIONS = 48
+#: and the points of its quadrature that are held at a time.
+QUADRATURE_ROWS = 2**13
 #: What is called by these names in `blocks`.
 SURPRISE = "surprise"
 CORRELATION = "correlation"
@@ -124,6 +129,24 @@ class NormalTestFunctions(TestFunctions):
         return side_by_side(sized)
 
     @property
+    def independent_groups(self) -> Sequence[IntArray]:
+        """Those of each column of y by itself; of pairs of columns; of all together.
+
+        Columns of a group are in the order of the table, or of the pairs.
+        """
+        places = {block.name: np.arange(self.width)[block.columns] for block in self.blocks}
+        if self.joint is None:
+            return (np.arange(self.width),)
+        table = [places[block.name].reshape(self.d_y, -1) for block in self.table_blocks]
+        of_columns = np.concatenate(table, axis=1)
+        return (
+            *of_columns,
+            places[CORRELATION],
+            places[JOINT_SPREAD],
+            places[ALL_COLUMNS],
+        )
+
+    @property
     def _first_single(self) -> int:
         return [block.is_scale for block in self.blocks].index(False)
 
@@ -135,6 +158,8 @@ class NormalTestFunctions(TestFunctions):
     @property
     def blocks_for_columns(self) -> slice:
         count = FOR_SEVERAL if self._has_few_pairs else FOR_COLUMNS
+        if self.d_y > MOST_CORRELATED_COLUMNS:
+            count = FOR_PAIRS
         return slice(self._first_single, self._first_single + count)
 
     @property
@@ -196,38 +221,23 @@ def _joint_functions(bandwidths: tuple[float, ...], d_y: int) -> SteinTestFuncti
 def _joint_covariance(functions: NormalTestFunctions, single: FloatArray) -> FloatArray:
     """Return C of several columns of z: independent, but for what sees all of them.
 
-    `single` is that of one column, (q₁, q₁).
+    `single` is that of one column, (q₁, q₁). Products of two independent numbers of mean 0
+    and variance 1 are uncorrelated with each other and with functions of one column. Only
+    what sees all columns takes a quadrature.
     """
+    covariance = np.zeros((functions.width, functions.width))
+    for group in functions.independent_groups[: functions.d_y]:
+        covariance[np.ix_(group, group)] = single
+    for group in functions.independent_groups[functions.d_y : -1]:
+        covariance[group, group] = 1.0
+    with_all = functions.independent_groups[-1]
     z, weight = _quadrature(functions.d_y)
-    values = functions.look_up(z).astype(np.float64)
-    covariance = (values * weight[:, None]).T @ values
-    in_table = {
-        block.name: np.arange(block.columns.start, block.columns.stop)
-        for block in functions.table_blocks
-    }
-    of_one_column = [block for block in functions.blocks if block.name in in_table]
-    place = np.concatenate(
-        [np.arange(b.columns.start, b.columns.stop) for b in of_one_column]
-    )
-    table_column = np.concatenate(
-        [np.tile(in_table[b.name], functions.d_y) for b in of_one_column]
-    )
-    y_column = np.concatenate(
-        [np.repeat(np.arange(functions.d_y), len(in_table[b.name])) for b in of_one_column]
-    )
-    same_column = y_column[:, None] == y_column
-    exact = np.where(same_column, single[np.ix_(table_column, table_column)], 0.0)
-    covariance[np.ix_(place, place)] = exact
-    blocks = {block.name: block.columns for block in functions.blocks}
-    joint_spread = blocks[JOINT_SPREAD]
-    # Products of two independent numbers of mean 0 are uncorrelated with functions of one
-    # column and, by symmetry, with z_a·z_b. The quadrature is less exact, |z| being bent.
-    with_all = covariance[joint_spread, blocks[ALL_COLUMNS]].copy()
-    covariance[joint_spread] = 0.0
-    covariance[:, joint_spread] = 0.0
-    covariance[joint_spread, joint_spread] = np.eye(joint_spread.stop - joint_spread.start)
-    covariance[joint_spread, blocks[ALL_COLUMNS]] = with_all
-    covariance[blocks[ALL_COLUMNS], joint_spread] = with_all.T
+    for start in range(0, len(z), QUADRATURE_ROWS):
+        some = slice(start, start + QUADRATURE_ROWS)
+        values = functions.look_up(z[some])
+        weighted = values[:, with_all] * weight[some, None]
+        covariance[:, with_all] += values.T.astype(np.float64) @ weighted
+    covariance[with_all] = covariance[:, with_all].T
     return covariance
 
 

@@ -151,6 +151,14 @@ class TestFunctions(ABC):
         return int(self.blocks[-1].columns.stop)
 
     @property
+    def independent_groups(self) -> Sequence[IntArray]:
+        """Groups of columns of ξ between which most of the covariance is 0.
+
+        All columns are in one group each. By default there is one group.
+        """
+        return (np.arange(self.width),)
+
+    @property
     def blocks_for_columns(self) -> slice:
         """The blocks that meet single columns, categories and locations of x: few do."""
         return slice(0, len(self.blocks))

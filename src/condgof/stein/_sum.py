@@ -349,7 +349,8 @@ class Unit(NamedTuple):
     #: What features of the rows are multiplied by, (rows,). Only in the sum over the unit:
     #: `UnitSums.totals` have no signs.
     signs: AnyArray | None = None
-    #: Resampled values that stand for ξ of the rows, (rows, q); also not in the totals.
+    #: c resamples of ξ of the rows, (rows, c, q), for the units from `number` on; also not
+    #: in the totals.
     values: AnyArray | None = None
 
 
@@ -400,11 +401,19 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
         by_unit: dict[int, _UnitPart] = {}
         for unit in units_of(piece):
             unit_features = features[unit.rows]
+            if unit.values is not None:
+                parts = _resampled_parts(
+                    plan,
+                    unit_features,
+                    feature_squares[unit.rows],
+                    unit.values.astype(dtype, copy=False),
+                    row_count=np.asarray(counts[unit.rows].sum()),
+                )
+                for number, part in enumerate(parts, start=unit.number):
+                    _add_to_unit(by_unit, number, part)
+                continue
             unit_values = values[unit.rows]
             unit_squares = value_squares[unit.rows]
-            if unit.values is not None:
-                unit_values = unit.values.astype(dtype, copy=False)
-                unit_squares = plan.value_squares(unit.values)
             if unit.signs is not None:
                 unit_features = unit_features * unit.signs[:, None].astype(dtype)
             length = unit.length or len(unit_features)
@@ -425,6 +434,35 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
 
     whole = reduce_over(rows, engine, sum_piece, _merge_units)
     return _stack_units(whole, len(plan.statistics))
+
+
+def _resampled_parts(
+    plan: Plan,
+    features: AnyArray,
+    feature_squares: AnyArray,
+    values: AnyArray,
+    *,
+    row_count: AnyArray,
+) -> list[_UnitPart]:
+    """Sum F⊗ξ of b rows over each of c resamples ξ, values (b, c, q), in few products."""
+    b, c, _ = values.shape
+    sums: list[AnyArray] = [np.empty(0)] * len(plan.cuts)
+    # Panels with the same functions of y are one product.
+    panels_by_y: dict[tuple[int, int], list[int]] = {}
+    for p, cut in enumerate(plan.cuts):
+        panels_by_y.setdefault((cut.y.start, cut.y.stop), []).append(p)
+    for (start, stop), panels in panels_by_y.items():
+        first = min(plan.cuts[p].x.start for p in panels)
+        last = max(plan.cuts[p].x.stop for p in panels)
+        some = values[:, :, start:stop].reshape(b, -1)
+        product = (features[:, first:last].T @ some).reshape(last - first, c, -1)
+        for p in panels:
+            x = plan.cuts[p].x
+            sums[p] = product[x.start - first : x.stop - first].transpose(1, 0, 2)
+    squares = plan.value_squares(values).reshape(b, -1)
+    products = (feature_squares.T @ squares).reshape(feature_squares.shape[1], c, -1)
+    diagonal = plan.by_panel(products.transpose(1, 0, 2))
+    return [_UnitPart([one[i] for one in sums], diagonal[i], row_count) for i in range(c)]
 
 
 def _stack_units(whole: _PieceUnits, statistic_count: int) -> UnitSums:

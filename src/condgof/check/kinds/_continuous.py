@@ -119,6 +119,7 @@ class ContinuousRows(CheckedRows):
             values=values,
             variance=np.broadcast_to(1.0, values.shape),
             redraw=redraw,
+            orthonormal=True,
             first=2,
             common=2,
             third=LEGENDRE_THIRD_MOMENTS,

@@ -207,9 +207,15 @@ class CountRows(CheckedRows):
 
         def at(some: IntArray, codes: IntArray) -> AnyArray:
             """Return the signals of r rows in cells (r, m), (r, m, K)."""
-            each = of_cells(some, ends_of(some))
-            taken = [np.take_along_axis(one, codes, axis=1) for one in each]
-            return np.stack(taken, axis=-1, dtype=np.float32)
+            ends = ends_of(some)
+            zero_chance = p_zero[some][:, None]
+            each = _signals_of_steps(
+                np.take_along_axis(ends, codes, axis=1),
+                np.take_along_axis(ends, codes + 1, axis=1),
+                (codes == 0) & (zero_chance > 0),
+                zero_chance,
+            )
+            return np.stack(each[: len(about)], axis=-1, dtype=np.float32)
 
         def at_uniforms(some: IntArray) -> OfResampled:
             """Return what draws r rows by uniform numbers (r, m).

@@ -199,6 +199,7 @@ class SeveralRows(CheckedRows):
             values=values,
             variance=np.broadcast_to(1.0, values.shape),
             redraw=redraw,
+            orthonormal=True,
             first=2 * d_y,
             common=2 * d_y,
             of_resampled=lambda: lambda z: column_signals(ndtr(z), pairs),

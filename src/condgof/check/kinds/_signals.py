@@ -129,6 +129,9 @@ class Signals:
     #: How many signals, the first ones, are of kinds that are often a function of a column,
     #: such as bias and spread; None: all.
     common: int | None = None
+    #: Whether all have variance 1 and no correlation under the law, whatever x is: sums of
+    #: them over many rows have a normal limit that is known.
+    orthonormal: bool = False
     #: Makes what computes the signals of y that was resampled for the verdict; None where y
     #: cannot be drawn, or where these are some of the rows.
     of_resampled: Callable[[], OfResampled] | None = None
