@@ -1104,15 +1104,16 @@ FORMULAS: dict[str, Callable[[np.ndarray], float]] = {
 def event_ratio(finding: Any, predicted: Survival, y: np.ndarray) -> float:
     """Return events observed over events expected, in the period that a finding is of.
 
-    Periods are in Λ, the events expected of a row: "up to 0.1", "0.1 to 0.3", "above 0.3".
+    Periods are stretches of time: "durat ≤ 13", "13 < durat ≤ 37", "durat > 37".
     """
-    hazard = predicted.expected(y)
-    bounds = [float(word) for word in re.findall(r"[\d.]+", finding.numbers["place"])]
     place = finding.numbers["place"]
-    low = 0.0 if not place or place.startswith("up to") else bounds[0]
-    high = np.inf if not place or place.startswith("above") else bounds[-1]
-    inside = ((hazard > low) | (low == 0)) & (hazard <= high)
-    expected = np.clip(hazard, low, high) - np.clip(0.0, low, high)
+    bounds = [float(word.replace(",", "")) for word in re.findall(r"[\d.,]+", place)]
+    low = 0.0 if not place or (len(bounds) == 1 and "≤" in place) else bounds[0]
+    high = np.inf if not place or ">" in place else bounds[-1]
+    inside = (y > low) & (y <= high)
+    expected = predicted.expected(np.minimum(y, high))
+    if low > 0.0:
+        expected = expected - predicted.expected(np.minimum(y, low))
     return float((predicted.event * inside).sum() / expected.sum())
 
 
