@@ -34,6 +34,7 @@ from pathlib import Path
 
 import bench_fscd
 import bench_kcsd
+import bench_kinds
 import bench_programs
 import bench_tests
 import bench_versions
@@ -47,6 +48,7 @@ TASKS = {
     **bench_tests.TASKS,
     **bench_programs.TASKS,
     **bench_versions.TASKS,
+    **bench_kinds.TASKS,
 }
 
 #: The part that has cells, which ``--only`` can pick.
@@ -56,6 +58,7 @@ CELLS_PART = "versions02"
 PARTS: dict[str, Callable[[], None]] = {
     "versions": bench_versions.bench_versions,
     CELLS_PART: bench_versions.bench_versions02,
+    "kinds": bench_kinds.bench_kinds,
     "separable": bench_kcsd.bench_separable,
     "exact": bench_kcsd.bench_exact,
     "optimize": bench_fscd.bench_optimize,

@@ -53,10 +53,10 @@ def normal_pair(n: int) -> Sample:
     return Sample((y + scores, np.ones(y.shape)), x, y)
 
 
-def normal_law(n: int) -> Sample:
-    """Return a true model (mean, std) of one y given three columns of x."""
+def normal_law(n: int, columns: int = 3) -> Sample:
+    """Return a true model (mean, std) of one y given columns of x, by the first three."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(n, 3))
+    x = rng.normal(size=(n, columns))
     mean, std = mean_and_std(x)
     return Sample((mean, std), x, mean + std * rng.normal(size=n))
 
@@ -66,11 +66,12 @@ def mean_and_std(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.sin(x[:, 0]) + 0.5 * x[:, 1], 0.5 + 0.3 * np.abs(x[:, 2])
 
 
-def several_columns(n: int) -> Sample:
-    """Return a true normal model of three columns of y."""
+def several_columns(n: int, d_y: int = 3) -> Sample:
+    """Return a true normal model of columns of y, whose means repeat after three."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, 3))
-    mean = np.column_stack([np.sin(x[:, 0]), 0.5 * x[:, 1], x.sum(axis=1)])
+    means = [np.sin(x[:, 0]), 0.5 * x[:, 1], x.sum(axis=1)]
+    mean = np.column_stack([means[k % 3] for k in range(d_y)])
     std = np.ones(mean.shape)
     return Sample((mean, std), x, mean + rng.normal(size=mean.shape))
 
@@ -121,6 +122,13 @@ def draws(n: int) -> Sample:
     """Return 100 draws a row of the normal law."""
     (mean, std), x, y, _ = normal_law(n)
     noise = np.random.default_rng(1).normal(size=(n, 100))
+    return Sample(cg.from_draws(mean[:, None] + std[:, None] * noise), x, y)
+
+
+def draws_of_columns(n: int) -> Sample:
+    """Return 200 draws a row of three columns of y."""
+    (mean, std), x, y, _ = several_columns(n)
+    noise = np.random.default_rng(1).normal(size=(n, 200, 3))
     return Sample(cg.from_draws(mean[:, None] + std[:, None] * noise), x, y)
 
 
