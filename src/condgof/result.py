@@ -267,14 +267,14 @@ class IntervalEnds(NamedTuple):
 
 
 def share_interval(
-    k: AnyArray | int, n: AnyArray | int, error: float = 0.05
+    k: AnyArray | float, n: AnyArray | float, error: float = 0.05
 ) -> IntervalEnds:
     """Return Clopper and Pearson's exact interval of a probability.
 
     Parameters
     ----------
     k, n : int or ndarray of one shape
-        Successes, and trials.
+        Successes, and trials; of weighted rows, which count as so many, no integers.
     error : float
         The interval covers the probability with probability 1 − error at least.
     """
@@ -282,8 +282,8 @@ def share_interval(
 
     k = np.asarray(k)
     n = np.asarray(n)
-    low = betaincinv(np.maximum(k, 1), n - k + 1, error / 2)
-    high = betaincinv(k + 1, np.maximum(n - k, 1), 1 - error / 2)
+    low = betaincinv(np.where(k > 0, k, 1), n - k + 1, error / 2)
+    high = betaincinv(k + 1, np.where(k < n, n - k, 1), 1 - error / 2)
     return IntervalEnds(low=np.where(k > 0, low, 0.0), high=np.where(k < n, high, 1.0))
 
 

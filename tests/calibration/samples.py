@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -280,6 +281,23 @@ def grouped(sizes: str, rng: Rng, bias: float = 0.0) -> Data:
     x[:, 2] = rng.standard_normal(codes.max() + 1)[codes]
     y = x[:, 0] + bias + group_errors(codes, rng)
     return Data((x[:, 0], np.ones(n)), x, y, {"groups": codes})
+
+
+def with_weights(data: Data, design: str, rng: Rng) -> Data:
+    """Add weights of rows: log-normal ones, or those of a survey with strata."""
+    a = first_column(data.x)
+    weights = np.exp(rng.standard_normal(len(a)))
+    if design == "survey":
+        weights = np.where(a > 1.0, 20.0, np.exp(a))  # one stratum was asked too rarely
+    return replace(data, options={"weights": weights}, by=data.x["c1"])
+
+
+def weighted(design: str, n: int, rng: Rng) -> Data:
+    return with_weights(normal(n, 3, rng), design, rng)
+
+
+def weighted_classes(design: str, n: int, rng: Rng) -> Data:
+    return with_weights(classes(n, 3, rng), design, rng)
 
 
 def grouped_rivals(sizes: str, rng: Rng) -> Data:

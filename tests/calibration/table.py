@@ -321,6 +321,22 @@ def other_functions() -> Iterator[Design]:
         ZHENG_SIGNS,
         note="Zheng's normal limit is too liberal at small α; the documentation says so.",
     )
+    for design in ("log-normal", "survey"):
+        for n, most in ((60, MOST_SAMPLES), (300, MOST_SAMPLES), (3000, LARGE_MOST)):
+            yield other(
+                f"{design} weights, normal, n = {n:,}",
+                partial(samples.weighted, design, n),
+                *BOTH,
+                KCSD,
+                NAMED_GROUPS,
+                most=most,
+            )
+        yield other(
+            f"{design} weights, 2 classes, n = 300",
+            partial(samples.weighted_classes, design, 300),
+            *BOTH,
+            NAMED_GROUPS,
+        )
     yield other("late entry, n = 300", partial(samples.late_entry, 300, 3), ADAPTIVE)
     yield other("PITs, n = 300", partial(samples.pits, 300, 6), ADAPTIVE)
     yield other(

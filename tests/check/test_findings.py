@@ -1,6 +1,7 @@
 """The numbers of findings: by textbook formulas, and by simulation where they claim."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ REACH_95 = stats.norm.isf(0.025)
 
 def reader(reach=REACH_95, units=None):
     """A reader whose intervals need no rows of a check."""
-    return Reader(None, reach, units)
+    without_weights = SimpleNamespace(weights=None)
+    return Reader(without_weights, reach, units)
 
 
 def rows_of(values):

@@ -329,3 +329,21 @@ def test_workers_that_are_killed_cost_time_not_the_result(
     assert len(dead) == 2
     assert calls
     assert len(list(tmp_path.iterdir())) > pieces  # some pieces were computed twice
+
+
+@pytest.mark.parametrize("test", [cg.kcsd, cg.adaptive])
+def test_weights_travel_with_their_rows(client, source, test):
+    weights = np.clip(np.linspace(-0.2, 2.0, N), 0.0, None)  # a tenth of the rows have 0
+    near, far = (
+        test(
+            cg.columns(mean="mu", std="sd"),
+            source,
+            weights=weights,
+            engine=engine,
+            rng=5,
+            n_boot=100,
+        )
+        for engine in (None, client)
+    )
+    assert_same(far, near)
+    assert near.n == np.count_nonzero(weights)

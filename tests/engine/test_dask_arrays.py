@@ -147,3 +147,15 @@ class TestErrors:
     def test_calls(self, sample, run, error, message):
         with pytest.raises(error, match=message):
             run(*lazy(sample, 6000))
+
+
+def test_weights_are_an_array_of_the_same_rows(client, sample):
+    x, y, mean, std = lazy(sample, 7_001)
+    w = np.exp(sample[0][:, 1])
+    lazy_weights = da.from_array(w, chunks=7_001)
+    results = [
+        cg.kcsd((mean, std), x, y, weights=weights, engine=engine, rng=5, n_boot=100)
+        for weights, engine in ((w, None), (lazy_weights, None), (lazy_weights, client))
+    ]
+    assert_same(results[1], results[0])
+    assert_same(results[2], results[0])

@@ -43,6 +43,7 @@ from condgof.check.effects import (
 )
 from condgof.check.kinds import CheckedRows, Signals, tilt_of_signals
 from condgof.engine import single_threaded_blas, stages
+from condgof.errors import UnsupportedModelError
 from condgof.laws import Law, family_name, fit_notes
 from condgof.methods import Options, censored_model, prepare, run_adaptive
 from condgof.null import Dependence, check_resolution
@@ -68,6 +69,7 @@ def check(
     by: object = None,
     slices: Sequence[Any] = (),
     groups: TableLike | None = None,
+    weights: TableLike | None = None,
     dependence: object = None,
     tolerance: str | float | None = None,
     alpha: float = 0.05,
@@ -128,6 +130,13 @@ def check(
         Slices that you name beforehand, tested like groups: each a query of the columns of
         x and of predictions in ``frame()``, such as ``"30 <= age <= 47"``, or a mask of n
         rows.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, which must be functions of x (survey weights, importance,
+        exposures): not of y. A string names a column of x, or of the source. Sums, gains,
+        estimates and scores are weighted, and intervals are those of the effective number
+        of rows, (Σw)²/Σw². Outliers and values of y that come too often are counted in
+        rows. Only ratios of weights matter; rows of weight 0 are left out. See
+        docs/have/weights.md.
     tolerance : str, optional
         The largest misfit that you allow: ``"0.05 nats"`` of ``avoidable_loss``, or ``"0.1
         size"`` in the unit of ``effect``. ``report.tolerance`` then says "worse than you
@@ -177,7 +186,7 @@ def check(
         begin("reading")
         units = Units(scale_x, standardize, predictions=True)
         model_with_events = censored_model(model, x, y, event, entry)
-        prepared = prepare(model_with_events, x, y, units, options, seed)
+        prepared = prepare(model_with_events, x, y, units, options, seed, weights)
         rows = prepared.rows
         options = options.for_rows(rows, x)
         checked, law, checked_sample = select_rows(
@@ -195,7 +204,10 @@ def check(
         signals = checked.all_signals(law, checked_sample, seed)
         begin("verdict")
         keys = checked_sample.sample.content_keys
-        gains = StagedGains.from_signals(checked.axes, signals, keys, parcels)
+        refuse_weights_of_kind(checked)
+        gains = StagedGains.from_signals(
+            checked.axes, signals, keys, parcels, checked.weights
+        )
         verdict = run_adaptive(rows, options, seed, beside=gains)
         begin("size")
         bench = Bench.from_rows(
@@ -224,9 +236,13 @@ def check(
                 alpha=alpha,
                 seed=seed,
                 name_effects=rejected,
+                weights=checked.weights,
             )
         on_all_rows = None
-        if isinstance(rows, RowsInStream) and not checked.all_rows and analysis:
+        is_part = isinstance(rows, RowsInStream) and not checked.all_rows
+        # Numbers of weighted rows stay those of the rows that were searched.
+        if is_part and analysis and checked.weights is None:
+            assert isinstance(rows, RowsInStream)
             on_all_rows = partial(
                 with_all_rows,
                 analysis=analysis,
@@ -254,6 +270,16 @@ def check(
             base=Base(model, law, checked_sample, parcels),
             on_all_rows=on_all_rows,
         )
+
+
+def refuse_weights_of_kind(checked: CheckedRows) -> None:
+    """Refuse weights of a kind of y whose numbers cannot be weighted yet."""
+    if checked.weights is None or checked.takes_weights:
+        return
+    raise UnsupportedModelError(
+        f"check takes no weights where y is {checked.label}. Leave them out, or pass them"
+        " to condgof.adaptive, which weights its sums for every kind of y."
+    )
 
 
 def inflation_of(signals: Signals, dependence: Dependence) -> float:
@@ -372,9 +398,11 @@ def _notes(
     if not checked.all_rows:
         some = f"{checked.n:,} of the {checked.whole:,} rows"
         beside = ""
-        if analysis is not None and analysis.stages:
+        if analysis is not None and analysis.stages and checked.weights is None:
             beside = "; effects have the numbers of all rows beside these (all_rows)"
         yield f"everything but the verdict is of {some}, drawn at random{beside}"
+    if checked.weights is not None:
+        yield "charts, outliers and repeated values are of rows, whatever their weights"
     if checked.n < FEWEST_ROWS:
         few = f"{checked.n} rows are too few to search for effects"
         yield f"{few} (that takes {FEWEST_ROWS})"

@@ -11,6 +11,7 @@ import numpy as np
 from condgof._typing import FloatArray, TableLike
 from condgof.check._better_where import find_slices
 from condgof.check._compared import SCORES, Comparison, Pair, Ranking, Score
+from condgof.check._record import Slice
 from condgof.errors import InputError, InputTypeError
 from condgof.kernels import Gaussian, Kernel
 from condgof.methods import (
@@ -49,6 +50,7 @@ def compare(
     *,
     event: TableLike | None = None,
     entry: TableLike | None = None,
+    weights: TableLike | None = None,
     measure: str = "auto",
     names: tuple[str, str] = ("p", "q"),
     alpha: float = 0.05,
@@ -94,6 +96,10 @@ def compare(
         Responses; left out with a source.
     event, entry : array_like of shape (n,), optional
         Of censored times, as in `check`.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, as in `check`: mean scores are weighted, and errors
+        are those of weighted means. Slices are not looked for then. For rows in memory and
+        proper scores.
     measure : {"auto", "log", "crps", "energy", "brier", "pinball", "winkler", "ibs", \
 "stein"}
         The measure of the verdict; "auto" computes all that both models offer.
@@ -132,21 +138,28 @@ def compare(
         kernels=(kernel_x, kernel_y),
         options=options,
         seed=seed,
+        weights=weights,
     )
     _check_kernels_used((kernel_x, kernel_y), scored.studies)
     scores = [Score.from_study(key, study) for key, study in scored.studies.items()]
     chosen = _first_finite(scores)
+    details = dict(scored.details)
+    slices: tuple[Slice, ...] = ()
+    if scored.weights is None:
+        slices = find_slices(scored, chosen, (p, q), alpha, seed, options.engine)
+    else:
+        details["notes"] = (*details["notes"], "slices are not looked for with weights")
     return Comparison(
         statistic=scored.studies[chosen.key].pairs[0, 1].z,
         pvalue=chosen.pvalue,
         method="compare",
         n=scored.n,
         seed=seed.value,
-        details=scored.details,
+        details=details,
         names=(p, q),
         measure=chosen.key,
         measures=tuple(scores),
-        slices=find_slices(scored, chosen, (p, q), alpha, seed, options.engine),
+        slices=slices,
         alpha=alpha,
     )
 
@@ -178,6 +191,7 @@ def rank(
     *,
     event: TableLike | None = None,
     entry: TableLike | None = None,
+    weights: TableLike | None = None,
     measure: str = "auto",
     alpha: float = 0.05,
     n_boot: int = 9999,
@@ -198,7 +212,9 @@ def rank(
     ----------
     models : mapping of str to model
         Two models or more, by name; each a law, model or anything `as_model` takes.
-    x, y, event, entry, measure, alpha, groups, dependence, kernel_x, kernel_y, missing
+    x, y, event, entry, weights, measure, alpha, groups, dependence, missing
+        As in `compare`.
+    kernel_x, kernel_y
         As in `compare`.
     engine, memory
         As in `compare`.
@@ -241,6 +257,7 @@ def rank(
         kernels=(kernel_x, kernel_y),
         options=options,
         seed=seed,
+        weights=weights,
     )
     _check_kernels_used((kernel_x, kernel_y), scored.studies)
     key = _first_without_infinite(scored.studies)

@@ -35,6 +35,7 @@ from condgof.check.effects import (
 )
 from condgof.check.kinds import CheckedRows
 from condgof.null import mean_variance
+from condgof.sample import mean_terms, weighted_mean
 
 #: At most this many slices are named.
 MOST_SLICES = 6
@@ -177,8 +178,10 @@ def avoidable_loss(analysis: Analysis) -> AvoidableLoss:
     held_out = analysis.held_out
     units = analysis.state.units
     codes = None if units is None else units.codes[held_out.rows]
-    error = float(np.sqrt(mean_variance(held_out.gains, codes).variance))
-    mean = float(held_out.gains.mean())
+    weights = analysis.state.cells.weights
+    own = None if weights is None else weights[held_out.rows]
+    error = float(np.sqrt(mean_variance(mean_terms(held_out.gains, own), codes).variance))
+    mean = weighted_mean(held_out.gains, own)
     return AvoidableLoss(
         estimate=mean,
         interval=(mean - WIDTH_95 * error, mean + WIDTH_95 * error),

@@ -18,8 +18,16 @@ from scipy.special import bdtr, gammainc, gammaincinv, ndtr, ndtri, stdtrit
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import MEDIAN, MIDDLE_HALF, QUANTITIES, Signal
 from condgof.check._record import Finding
+from condgof.check._weighted import (
+    counting_weights,
+    quantiles,
+    sd_of_mean_terms,
+    weighted_quantiles,
+    weighted_sd,
+)
 from condgof.null import MeanVariance, mean_variance
 from condgof.result import share_interval
+from condgof.sample import effective_rows, weighted_mean
 
 if TYPE_CHECKING:
     from condgof.check.kinds import CheckedRows
@@ -72,6 +80,8 @@ FEWEST_FOR_SPREAD = 5
 EXCESS_OF_DOUBLE_REACH = 10.0
 #: The upper end is at most this many times as far away.
 MOST_STRETCHED_TAIL = 2.0
+#: Ranks of weighted rows, sums of shares, are equal where they differ by no more than this.
+RANK_ROUNDING = 1e-9
 #: The largest log ratio of the upper end of a spread to its estimate: exp(300) is finite.
 LARGEST_LOG_RATIO = 300.0
 #: The least number of expected events by which observed events are divided.
@@ -129,6 +139,16 @@ class Reader:
         some = np.arange(self.checked.n) if rows is None else rows
         return tuple(self.checked.findings(self, some, overall=rows is None))
 
+    def weights_of(self, rows: IntArray) -> FloatArray | None:
+        """Return the weights of some rows, (m,); None where all are equal."""
+        weights = self.checked.weights
+        return None if weights is None else weights[rows]
+
+    def effective(self, rows: IntArray) -> float:
+        """Return as how many equally weighted rows some rows count."""
+        weights = self.weights_of(rows)
+        return float(len(rows)) if weights is None else float(effective_rows(weights))
+
     def reach_by_units(self, rows: IntArray, values: FloatArray) -> float:
         """Return the reach, longer where values (m,) correlate within units.
 
@@ -138,6 +158,10 @@ class Reader:
         """
         if self.units is None:
             return self.reach
+        weights = self.weights_of(rows)
+        if weights is not None:  # the terms that a weighted mean is the mean of
+            centred = values - weighted_mean(values, weights)
+            values = np.asarray(centred * weights / weights.mean())
         by_units = self._variance_by_units(values, self.units[rows])
         if by_units.df == 0:
             return math.inf
@@ -166,9 +190,16 @@ class Reader:
         values have sd 1 under the model, and a few rows estimate a smaller one badly. Where
         rows belong to units, it is as wide as these ask for.
         """
-        n = len(values)
-        estimate = float(values.mean())
-        sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least_sd)
+        weights = self.weights_of(rows)
+        n: float = len(values)
+        if weights is None:
+            estimate = float(values.mean())
+            sd = max(float(values.std(ddof=1)) if n > 1 else 0.0, least_sd)
+        else:
+            n = effective_rows(weights)
+            estimate = weighted_mean(values, weights)
+            own = weighted_sd(values, weights) if n > 1 else 0.0
+            sd = max(own, sd_of_mean_terms(values, weights), least_sd)
         half = self.reach * max(sd, 1.0)
         if sd > 0 and self.units is None:
             half = min(half, student(self.reach, n - 1) * sd)
@@ -184,6 +215,9 @@ class Reader:
         values around their trimmed mean, so that it holds for heavy tails as well (Bonett,
         2006, Computational Statistics & Data Analysis 50).
         """
+        weights = self.weights_of(rows)
+        if weights is not None:
+            return self._weighted_spread(rows, values, weights)
         n = len(values)
         estimate = float(values.std(ddof=1)) if n > 1 else math.nan
         if n < FEWEST_FOR_SPREAD or not estimate > 0:
@@ -193,8 +227,37 @@ class Reader:
         trimmed_mean = float(np.sort(values)[cut : n - cut].mean())
         squares = np.square(values - trimmed_mean)
         kurtosis = n * float(np.square(squares).sum()) / float(squares.sum()) ** 2
+        return self._bonett(rows, values, estimate, kurtosis, n)
+
+    def _weighted_spread(
+        self, rows: IntArray, values: FloatArray, weights: FloatArray
+    ) -> Estimate:
+        """Return `spread` of rows with weights (m,), which count as fewer rows."""
+        n = effective_rows(weights)
+        estimate = weighted_sd(values, weights)
+        if n < FEWEST_FOR_SPREAD or not estimate > 0:
+            return Estimate(estimate, (0.0, math.inf))
+        cut = 0.5 / math.sqrt(n - 4)
+        low, high = weighted_quantiles(values, weights, np.array([cut, 1.0 - cut]))
+        inner = (values >= low) & (values <= high)
+        trimmed_mean = weighted_mean(values[inner], weights[inner])
+        squares = np.square(values - trimmed_mean)
+        fourth = weighted_mean(np.square(squares), weights)
+        kurtosis = fourth / weighted_mean(squares, weights) ** 2
+        return self._bonett(rows, values, estimate, kurtosis, n)
+
+    def _bonett(
+        self,
+        rows: IntArray,
+        values: FloatArray,
+        estimate: float,
+        kurtosis: float,
+        n: float,
+    ) -> Estimate:
+        """Return Bonett's interval around a standard deviation of n values."""
         error = 0.5 * math.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
-        reach = self.reach_by_units(rows, np.square(values - values.mean()))
+        centre = weighted_mean(values, self.weights_of(rows))
+        reach = self.reach_by_units(rows, np.square(values - centre))
         half = max(reach, student(self.reach, n - 1)) * error if error > 0 else 0.0
         excess = max(kurtosis - 3.0, 0.0)
         tail = min(1.0 + excess / EXCESS_OF_DOUBLE_REACH, MOST_STRETCHED_TAIL)
@@ -213,16 +276,23 @@ class Reader:
         Where probabilities differ from row to row, they explain a part of the variance of
         `happened`, and the interval is shorter by the root of the part that is left.
         """
-        n = len(happened)
-        count = int(np.count_nonzero(happened))
-        p = np.broadcast_to(np.asarray(expected, dtype=np.float64), n)
+        m = len(happened)
+        weights = self.weights_of(rows)
+        n: float = m
+        count: float = int(np.count_nonzero(happened))
+        counted: FloatArray | float = 1.0
+        if weights is not None:
+            counted = counting_weights(weights)
+            n = float(counted.sum())
+            count = float(counted[happened].sum()) if m > np.sum(happened) else n
+        p = np.broadcast_to(np.asarray(expected, dtype=np.float64), m)
         residuals = happened - expected
         shorter = 1.0
         if np.ndim(expected):
             # One is added as if one more event had happened, so that the interval does not
             # vanish where probabilities are near 0 and 1.
-            observed_squares = float(np.square(residuals).sum())
-            predicted_squares = float((p * (1.0 - p)).sum())
+            observed_squares = float((np.square(residuals) * counted).sum())
+            predicted_squares = float((p * (1.0 - p) * counted).sum())
             left = 1.0 + max(observed_squares, predicted_squares)
             shorter = math.sqrt(min(left * n / max(count * (n - count), 1), 1.0))
         tail = float(ndtr(-shorter * self.reach_by_units(rows, residuals)))
@@ -250,19 +320,32 @@ class Reader:
             column=about.column,
             estimate=share.value,
             interval=share.interval,
-            expected=float(np.mean(expected)),
+            expected=self._mean_expected(rows, expected),
             label=about.label,
             quantity=about.kind,
             numbers={"several": several, "n": len(rows)},
         )
+
+    def _mean_expected(self, rows: IntArray, expected: AnyArray | float) -> float:
+        """Return the mean probability of some rows, weighted where rows are."""
+        if np.ndim(expected) == 0:
+            return float(expected)
+        return weighted_mean(np.asarray(expected), self.weights_of(rows))
 
     def ratio(self, rows: IntArray, happened: AnyArray, expected: FloatArray) -> Estimate:
         """Return the number of events, (m,) booleans, over that expected, Σ of (m,).
 
         The interval is the exact one of a Poisson number.
         """
-        count = int(happened.sum())
-        mean = max(float(expected.sum()), LEAST_EXPECTED_EVENTS)
+        weights = self.weights_of(rows)
+        count: float = int(happened.sum())
+        total = float(expected.sum())
+        if weights is not None:
+            # Counted as if so many events had come whose variance is that of Σ w·event.
+            counted = weights * ((weights @ expected) / (np.square(weights) @ expected))
+            count = float(counted[happened.astype(bool)].sum())
+            total = float(counted @ expected)
+        mean = max(total, LEAST_EXPECTED_EVENTS)
         tail = float(ndtr(-self.reach_by_units(rows, happened - expected)))
         low = float(gammaincinv(count, tail)) / mean if count else 0.0
         high = float(gammaincinv(count + 1, 1.0 - tail)) / mean
@@ -327,7 +410,7 @@ def median_and_middle_half(reader: Reader, residual: Residual) -> Iterator[Findi
     yield Finding(
         kind="shift",
         column=residual.column,
-        estimate=float(np.median(residual.z)),
+        estimate=residual_median(reader, residual),
         interval=residual_quantile_interval(reader, residual, 0.5),
         expected=0.0,
         label=MEDIAN,
@@ -349,6 +432,14 @@ def median_and_middle_half(reader: Reader, residual: Residual) -> Iterator[Findi
     )
 
 
+def residual_median(reader: Reader, residual: Residual) -> float:
+    """Return the median of residuals, weighted where rows are."""
+    weights = reader.weights_of(residual.rows)
+    if weights is None:
+        return float(np.median(residual.z))
+    return float(weighted_quantiles(residual.z, weights, np.array([0.5]))[0])
+
+
 def _middle_half_width(reader: Reader, residual: Residual) -> Estimate:
     """Return the width of the middle half of residuals over that of N(0, 1).
 
@@ -356,7 +447,9 @@ def _middle_half_width(reader: Reader, residual: Residual) -> Estimate:
     theirs that make the width smaller, or larger (Zou and Donner, 2008, Statistics in
     Medicine 27).
     """
-    lower, upper = (float(q) for q in np.quantile(residual.z, [0.25, 0.75]))
+    weights = reader.weights_of(residual.rows)
+    quartiles = quantiles(residual.z, weights, np.array([0.25, 0.75]))
+    lower, upper = (float(q) for q in quartiles)
     lower_ends = residual_quantile_interval(reader, residual, 0.25)
     upper_ends = residual_quantile_interval(reader, residual, 0.75)
     width = upper - lower
@@ -385,16 +478,16 @@ def residual_quantile_interval(
     the values (`beyond_range`).
     """
     z = residual.z
-    n = len(z)
-    quantile = float(np.quantile(z, level))
+    weights = reader.weights_of(residual.rows)
+    quantile = float(quantiles(z, weights, np.array([level]))[0])
     below = np.asarray(z <= quantile, dtype=np.float64)
     reach = reader.reach_by_units(residual.rows, below)
+    n = len(z) if weights is None else max(int(effective_rows(weights)), 1)
     first = _rank_below(n, level, reach)
     last = n - 1 - _rank_below(n, 1.0 - level, reach)
-    ordered = np.partition(z, [max(first, 0), min(last, n - 1), 0, n - 1])
-    low = float(ordered[max(first, 0)])
-    high = float(ordered[min(last, n - 1)])
-    spread = float(ordered[-1] - ordered[0])
+    ends = _order_statistics(z, weights, max(first, 0), min(last, n - 1), n)
+    low, high = ends
+    spread = float(np.ptp(z))
     count = n
     if reader.units is not None:
         count = len(np.unique(reader.units[residual.rows]))
@@ -404,6 +497,27 @@ def residual_quantile_interval(
     if last > n - 1:
         high += spread * beyond_range(count, 1.0 - level, tail)
     return min(low, quantile), max(high, quantile)
+
+
+def _order_statistics(
+    z: FloatArray, weights: FloatArray | None, first: int, last: int, n: int
+) -> tuple[float, float]:
+    """Return the values of two ranks among n, counted from 0.
+
+    Weighted values (m,) count as n together: the value of a rank is that at which the share
+    of the weights below it is the share of n values below the rank.
+    """
+    if weights is None:
+        ordered = np.partition(z, [first, last])
+        return float(ordered[first]), float(ordered[last])
+    order = np.argsort(z, kind="stable")
+    shares = np.cumsum(weights[order])
+    shares *= n / shares[-1]
+    place = np.searchsorted(shares, first, side="right")
+    place_of_last = np.searchsorted(shares, last + 1 - RANK_ROUNDING, side="left")
+    most = len(z) - 1
+    low = z[order[min(int(place), most)]]
+    return float(low), float(z[order[min(int(place_of_last), most)]])
 
 
 def _rank_below(n: int, level: float, reach: float) -> int:
@@ -492,12 +606,14 @@ def _skew(reader: Reader, residual: Residual) -> Finding:
     z = residual.z
     above = z > HALF_WIDTH_90
     below = z < -HALF_WIDTH_90
+    weights = reader.weights_of(residual.rows)
     skew, (low, high) = reader.mean(residual.rows, above * 1.0 - below * 1.0)
     if not (above.any() or below.any()):
         # The standard error is then 0. The share of either tail is instead at most about
         # reach²/n, as by Wilson's interval of a share of 0.
-        low = -(reader.reach**2) / len(z)
-        high = reader.reach**2 / len(z)
+        n = reader.effective(residual.rows)
+        low = -(reader.reach**2) / n
+        high = reader.reach**2 / n
     return Finding(
         kind="skew",
         column=residual.column,
@@ -507,8 +623,8 @@ def _skew(reader: Reader, residual: Residual) -> Finding:
         quantity="skew",
         numbers={
             "several": residual.several,
-            "above": float(above.mean()),
-            "below": float(below.mean()),
+            "above": weighted_mean(above, weights),
+            "below": weighted_mean(below, weights),
         },
     )
 

@@ -57,6 +57,8 @@ def name_columns(checked: CheckedRows) -> FrameParts:
     y = list(checked.y_frame_columns())
     predicted = list(checked.predicted_columns())
     comparison = list(checked.comparison_columns())
+    if checked.weights is not None:
+        comparison.append(FrameColumn(Column("weight"), checked.weights))
 
     x_names = unique_names(_wanted_names(x), ())
     y_names = unique_names(_wanted_names(y), x_names)

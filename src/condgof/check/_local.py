@@ -414,10 +414,17 @@ class LocalWeights:
     mixing: CovariateKernel | None
     x: FloatArray  #: The rows of the check, numbers as ranks from 0 to 1, (n, d_x).
     scales: FloatArray  #: Standard deviations of the columns, (d_x,).
+    #: Weights of the rows themselves, (n,); None where all are equal.
+    weights: FloatArray | None = None
 
     @classmethod
-    def from_rows(cls, x: FloatArray, columns: Sequence[Column]) -> LocalWeights:
-        """Choose kernels for rows x (n, d_x)."""
+    def from_rows(
+        cls,
+        x: FloatArray,
+        columns: Sequence[Column],
+        weights: FloatArray | None = None,
+    ) -> LocalWeights:
+        """Choose kernels for rows x (n, d_x), which may have weights of their own (n,)."""
         units = XUnits.from_rows(x, columns, "ranks")
         ranks = as_ranks(x, units)
         median = resolve_x(Gaussian("median"), ranks, columns, CONTENT_SEED)
@@ -431,6 +438,7 @@ class LocalWeights:
             mixing=mixing,
             x=ranks,
             scales=x.std(axis=0),
+            weights=weights,
         )
 
     def near(self, point: FloatArray, units: IntArray | None) -> NearRows:
@@ -440,13 +448,17 @@ class LocalWeights:
         """
         at = self._ranks(point[None, :])
         for kernel in self.kernels:
-            found = NearRows.from_kernel(kernel(at, self.x)[0], units)
+            found = NearRows.from_kernel(self._weighted(kernel(at, self.x)[0]), units)
             if found.effective >= ENOUGH_NEAR:
                 break
         if found.effective >= FEWEST_NEAR or self.mixing is None:
             return found
-        mixed = NearRows.from_kernel(self.mixing(at, self.x)[0], units)
+        mixed = NearRows.from_kernel(self._weighted(self.mixing(at, self.x)[0]), units)
         return mixed._replace(mixes_categories=True)
+
+    def _weighted(self, kernel: FloatArray) -> FloatArray:
+        """Multiply a kernel (n,) by the weights of the rows themselves."""
+        return kernel if self.weights is None else kernel * self.weights
 
     def matrix(self) -> FloatArray:
         """Return how much rows count near each other, by the widest kernel, (n, n)."""
@@ -540,7 +552,7 @@ def locals_of(check: Check, x0: Any) -> Local | tuple[Local, ...]:
         raise InputError("x has no columns, so that there is no point to look near.")
     points = read_points(x0, sample)
     checked = check.checked
-    weights = LocalWeights.from_rows(checked.x, checked.x_columns)
+    weights = LocalWeights.from_rows(checked.x, checked.x_columns, checked.weights)
     correction = _correction_of(check)
     each = []
     for k in range(len(points.values)):

@@ -51,6 +51,9 @@ def select_rows(
         numbers = np.arange(rows.n) if kept is None else kept
     else:
         numbers = some_rows(prepared.n, STREAMED_ROWS, CONTENT_SEED, STREAMED_ROWS_STREAM)
+        if len(prepared.left_out):
+            kept = np.setdiff1d(np.arange(prepared.total), prepared.left_out)
+            numbers = kept[numbers]
         law, rows = prepared.take(numbers, engine)
     checked = compare_rows(law, rows, numbers=numbers, whole=prepared.n)
     return SelectedRows(checked=checked.with_bands(law, seed), law=law, rows=rows)
@@ -72,6 +75,7 @@ def compare_rows(
         y=sample.y,
         whole=whole,
         origin=sample.origin,
+        weights=sample.weights,
     )
     checked = checked_rows(rows.residuals, table, law)
     predictions = checked.searched_predictions() if law.of_x else []

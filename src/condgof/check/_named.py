@@ -26,13 +26,14 @@ def named_slices(
     """Test rows that have a name each; the smallest p-values first.
 
     `reader` is that of all rows, `signals` and `law` are theirs. Rows that depend on each
-    other, or that share an error, have no exact tests.
+    other, that share an error, or that have weights, have no exact tests.
     """
     checked = reader.checked
     rows = [one.rows for one in sets]
     row_sets = RowSets.from_rows(rows)
     tests = []
-    if reader.units is None and signals.replicated is None:
+    has_weights = checked.weights is not None
+    if reader.units is None and signals.replicated is None and not has_weights:
         tests = named_tests(checked, row_sets, law, reader)
     if tests:
         tested = SetDecisions.from_tests(tests, alpha)

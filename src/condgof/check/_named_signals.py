@@ -83,9 +83,18 @@ class SetsBySignals:
 def _signal_tests(
     sets: Sequence[IntArray], reader: Reader, signals: Signals
 ) -> list[SignalTest]:
+    weights = reader.checked.weights
+    if weights is not None:
+        # Sums Σ wψ have the variance Σ w²v.
+        variance = signals.variance
+        squares = np.square(weights)[:, None]
+        signals = replace(
+            signals.weighted(weights),
+            variance=None if variance is None else variance * squares,
+        )
     if reader.units is None and signals.replicated is not None:
         return _tests_by_replicates(signals, signals.replicated, sets)
-    return [strongest_signal(signals, rows, reader.units) for rows in sets]
+    return [strongest_signal(signals, rows, reader.units, weights) for rows in sets]
 
 
 def _interval_pvalue(reader: Reader, rows: IntArray, test: SignalTest, count: int) -> float:
@@ -107,26 +116,38 @@ def _interval_pvalue(reader: Reader, rows: IntArray, test: SignalTest, count: in
 
 
 def strongest_signal(
-    signals: Signals, rows: IntArray, units: IntArray | None
+    signals: Signals,
+    rows: IntArray,
+    units: IntArray | None,
+    weights: FloatArray | None = None,
 ) -> SignalTest:
-    """Return the p-value of some rows, and the signal that is strongest there."""
+    """Return the p-value of some rows, and the signal that is strongest there.
+
+    `weights` (N,) are those of all rows, by which signals are multiplied already.
+    """
     values = signals.values[rows]
     sums = values.sum(axis=0)
-    n = len(rows)
+    n: float = len(rows)
+    largest = 1.0
+    if weights is not None:
+        largest = float(weights[rows].max())
     if signals.variance is None:
         known = n * signals.square
     else:
         known = signals.variance[rows].sum(axis=0)
     if units is not None or signals.variance is None:
-        of_units = np.arange(n)
+        of_units = np.arange(len(rows))
         if units is not None:
             _, of_units = np.unique(units[rows], return_inverse=True)
         logs, z = _by_units(values, np.asarray(of_units), known)
     elif signals.bound is not None:
-        logs = bennett_bound(sums, known, signals.bound)
+        logs = bennett_bound(sums, known, largest * np.asarray(signals.bound))
         z = sums / np.sqrt(known + 1.0)
     else:
         z = sums / np.sqrt(known)
+        if weights is not None:  # as many equally weighted rows would be as skewed
+            own = weights[rows]
+            n = float(np.square(own).sum() ** 3 / (own**3).sum() ** 2)
         normal = straightened(z, signals.third or (0.0,) * len(z), n)
         # log P(|Z| ≥ |z|)
         logs = np.minimum(math.log(2.0) + log_ndtr(-np.abs(normal)), 0.0)
@@ -164,7 +185,7 @@ def _tests_by_replicates(
     return tests
 
 
-def straightened(z: FloatArray, third: Sequence[float], n: int) -> FloatArray:
+def straightened(z: FloatArray, third: Sequence[float], n: float) -> FloatArray:
     """Correct standardised sums of n terms for skewness: N − aN² + a²N³/3, increasing."""
     a = np.asarray(third) / (6.0 * math.sqrt(n))
     return np.asarray(z - a * (z**2 - 1.0) + a**2 * z**3 / 3.0)

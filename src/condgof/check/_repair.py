@@ -75,7 +75,14 @@ from condgof.residuals import (
     StatementResiduals,
 )
 from condgof.result import Record, Shown, estimate_text, short
-from condgof.sample import CodedColumn, RngLike, Sample, take_rows
+from condgof.sample import (
+    CodedColumn,
+    RngLike,
+    Sample,
+    mean_terms,
+    take_rows,
+    weighted_mean,
+)
 from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
@@ -417,10 +424,12 @@ def _held_out_gain(
     units = np.arange(base.rows.sample.n) if base.units is None else base.units
     y = base.rows.sample.y_given[rows]
     before, after = (law.take(rows) for law in repair.held_out_law())
-    gain = gain_of(before, after, y, units[rows], FOLDS_SHARE_ROWS * REACH_95)
+    weights = base.rows.sample.weights
+    own = None if weights is None else weights[rows]
+    gain = gain_of(before, after, y, units[rows], FOLDS_SHARE_ROWS * REACH_95, own)
     if gain.measure != MEASURES["log"].name:
         return gain
-    mean = Difference.from_units(held_out.gains, units[rows])
+    mean = Difference.from_units(mean_terms(held_out.gains, own), units[rows])
     margin = FOLDS_SHARE_ROWS * REACH_95 * mean.error
     return replace(
         gain,
@@ -431,12 +440,17 @@ def _held_out_gain(
 
 
 def gain_of(
-    before: Law, after: Law, y: AnyArray, units: IntArray | None, reach: float = REACH_95
+    before: Law,
+    after: Law,
+    y: AnyArray,
+    units: IntArray | None,
+    reach: float = REACH_95,
+    weights: FloatArray | None = None,
 ) -> Gain:
     """Compare two laws of the same rows by the first measure that is finite for both.
 
     Rows of one unit (n,) depend on each other. The interval has `reach` standard errors to
-    either side.
+    either side. Means are weighted where rows have weights (n,).
     """
     for measure in available_measures(after):
         old = score(before, y, measure)
@@ -445,11 +459,11 @@ def gain_of(
             break
     about = MEASURES[measure]
     units = np.arange(len(y)) if units is None else units
-    gain = Difference.from_units(about.sign * (new - old), units)
+    gain = Difference.from_units(mean_terms(about.sign * (new - old), weights), units)
     return Gain(
         measure=about.name,
-        before=float(old.mean()),
-        after=float(new.mean()),
+        before=weighted_mean(old, weights),
+        after=weighted_mean(new, weights),
         estimate=gain.value,
         interval=(gain.value - reach * gain.error, gain.value + reach * gain.error),
         n=len(y),
@@ -460,7 +474,8 @@ def gained(base: Base) -> Iterator[str]:
     """Compare a repaired model with its base on the rows of a check of other rows."""
     model, sample = base.model, base.rows.sample
     if isinstance(model, Repair) and model.base is not None:
-        gain = gain_of(law_of(model.base, sample), base.law, sample.y_given, base.units)
+        before = law_of(model.base, sample)
+        gain = gain_of(before, base.law, sample.y_given, base.units, weights=sample.weights)
         yield f"repaired, beside the model as it was: {gain.words}"
 
 

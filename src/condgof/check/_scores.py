@@ -40,7 +40,7 @@ from condgof.laws import (
 )
 from condgof.null import Difference
 from condgof.result import Record, Shown, estimate_text, number, plain
-from condgof.sample import CONTENT_SEED, Use
+from condgof.sample import CONTENT_SEED, Use, mean_terms, weighted_mean
 
 if TYPE_CHECKING:
     from condgof.check._record import Check
@@ -210,7 +210,8 @@ def mean_score(measure: Measure, checked: CheckedRows, base: Base) -> MeanScore:
         law = law.take(rows)
     values = score(law, base.rows.sample.y_given[rows], measure.key)
     units = rows if base.units is None else base.units[rows]
-    mean = Difference.from_units(values, units)
+    weights = None if checked.weights is None else checked.weights[rows]
+    mean = Difference.from_units(mean_terms(values, weights), units)
     interval = mean.interval() if np.isfinite(values).all() else (np.nan, np.nan)
     parts = ScoreParts()
     if np.isfinite(mean.value):
@@ -246,6 +247,12 @@ class ScoredRows(NamedTuple):
     mean: float  #: Their mean score.
 
     @property
+    def weights(self) -> FloatArray | None:
+        """Weights of these rows, (m,); None where all are equal."""
+        weights = self.checked.weights
+        return None if weights is None else weights[self.rows]
+
+    @property
     def y(self) -> FloatArray:
         """The only column of y as numbers, (m,)."""
         return np.asarray(self.checked.y[self.rows, 0])
@@ -258,7 +265,9 @@ def _brier_parts(scored: ScoredRows) -> ScoreParts:
     probabilities = np.asarray(checked.probabilities, dtype=np.float64)[scored.rows]
     codes = checked.codes[scored.rows]
     parts = [
-        decompose_probability(probabilities[:, k], _is(codes, k), label=name)
+        decompose_probability(
+            probabilities[:, k], _is(codes, k), label=name, weights=scored.weights
+        )
         for k, name in enumerate(checked.class_names)
     ]
     if len(parts) == 2:  # both classes have the same parts, and the score is of one
@@ -273,7 +282,8 @@ def _log_parts(scored: ScoredRows) -> ScoreParts:
         return ScoreParts()
     probabilities = np.asarray(checked.probabilities, dtype=np.float64)[scored.rows, 1]
     outcome = _is(checked.codes[scored.rows], 1)
-    return ScoreParts(decompose_probability(probabilities, outcome, log_loss))
+    whole = decompose_probability(probabilities, outcome, log_loss, weights=scored.weights)
+    return ScoreParts(whole)
 
 
 def _is(codes: IntArray, code: int) -> FloatArray:
@@ -286,7 +296,13 @@ def _pinball_parts(scored: ScoredRows) -> ScoreParts:
         return ScoreParts()
     values = np.asarray(law.values, dtype=np.float64)
     parts = [
-        decompose_quantile(values[:, k], scored.y, float(level), label=f"{level:g}")
+        decompose_quantile(
+            values[:, k],
+            scored.y,
+            float(level),
+            label=f"{level:g}",
+            weights=scored.weights,
+        )
         for k, level in enumerate(law.levels)
     ]
     return ScoreParts(Decomposition.total(parts, 1.0 / len(parts)), tuple(parts))
@@ -300,7 +316,9 @@ def _crps_parts(scored: ScoredRows) -> ScoreParts:
         cdf = evaluate_cdf_grid(scored.law, grid.thresholds)
     except CondgofError:  # the law has no quantiles
         return ScoreParts()
-    parts = decompose_crps(scored.mean, cdf, scored.y, grid.thresholds, grid.widths)
+    parts = decompose_crps(
+        scored.mean, cdf, scored.y, grid.thresholds, grid.widths, scored.weights
+    )
     return ScoreParts(parts)
 
 
@@ -397,26 +415,28 @@ def coverage_errors(checked: CheckedRows, base: Base) -> Iterator[CoverageError]
     rows = some_rows(checked.n, MOST_COVERAGE_ROWS, CONTENT_SEED, COVERAGE_ROWS_STREAM)
     units = rows if base.units is None else base.units[rows]
     smoother = _held_out_smoother(checked, rows, units)
+    weights = None if checked.weights is None else checked.weights[rows]
     for nominal, inside in intervals:
         z = inside[rows]
         side = np.sign(smoother @ (z - nominal))
         gain = side * (z - nominal)
-        mean = Difference.from_units(gain, units)
+        mean = Difference.from_units(mean_terms(gain, weights), units)
         yield CoverageError(
             nominal=nominal,
-            coverage=float(inside.mean()),
+            coverage=weighted_mean(inside, checked.weights),
             estimate=mean.value,
             interval=mean.interval(),
-            too_narrow=float(np.where(side < 0, gain, 0.0).mean()),
-            too_wide=float(np.where(side > 0, gain, 0.0).mean()),
+            too_narrow=weighted_mean(np.where(side < 0, gain, 0.0), weights),
+            too_wide=weighted_mean(np.where(side > 0, gain, 0.0), weights),
             rows=len(rows),
         )
 
 
 def _held_out_smoother(checked: CheckedRows, rows: IntArray, units: IntArray) -> FloatArray:
     """Return weights of rows near each row that are in other folds, (m, m)."""
-    weights = LocalWeights.from_rows(checked.x[rows], checked.x_columns)
-    kernel = weights.matrix()
+    kernel = LocalWeights.from_rows(checked.x[rows], checked.x_columns).matrix()
+    if checked.weights is not None:
+        kernel = kernel * checked.weights[rows]
     _, codes = np.unique(units, return_inverse=True)
     rng = CONTENT_SEED.stream(Use.CHECK, COVERAGE_FOLDS_STREAM)
     fold_of_unit = rng.permutation(int(codes.max()) + 1) % COVERAGE_FOLDS

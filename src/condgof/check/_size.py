@@ -554,12 +554,17 @@ def tolerance_of(
 
 
 def features_of_x(k: CovariateKernel, bench: Bench) -> AnyArray:
-    """Return features F of x with k ≈ FFᵀ, (n, r)."""
+    """Return features F of x with k ≈ FFᵀ, (n, r), multiplied by the weights of rows.
+
+    Pairs are then weighted by w_i w_j: those of the data as those of a uniform misfit.
+    """
     x = bench.rows.x
     rng = bench.seed.stream(Use.CHECK, LANDMARKS_STREAM)
     some = np.sort(rng.choice(len(x), min(LANDMARK_ROWS, len(x)), replace=False))
     landmarks = nystrom(k, x[some], rng, precision=PRECISION, cap=LANDMARKS_X)
-    return Features((landmarks,)).evaluate(x)
+    features = Features((landmarks,)).evaluate(x)
+    weights = bench.rows.sample.weights
+    return features if weights is None else features * weights[:, None]
 
 
 class FunctionsOfY(NamedTuple):

@@ -54,6 +54,7 @@ from condgof.check._gain_bins import (
     Weights,
     steps_of,
 )
+from condgof.check._weighted import counting_weights
 from condgof.check.kinds import Signals
 from condgof.engine import Engine
 from condgof.methods import STAGED_GAINS
@@ -189,6 +190,9 @@ class StagedGains:
     units: IntArray | None
     least: int  #: Fewest rows of a side of a step.
     rows: IntArray  #: Which of all rows these are, (n,).
+    #: Weights of the rows, by which `signals` are multiplied already, (n,); None where all
+    #: are equal.
+    weights: FloatArray | None = None
     names = STAGED_GAINS
 
     @classmethod
@@ -198,11 +202,13 @@ class StagedGains:
         signals: Signals,
         keys: KeyArray,
         units: IntArray | None,
+        weights: FloatArray | None = None,
     ) -> StagedGains | None:
         """Cut the columns into bins; None without columns, or for few rows.
 
         `keys` (n,) are those of x (`Sample.content_keys`): of many rows, which are taken is
-        decided by x alone. `units` (n,) are the units of rows that depend on each other.
+        decided by x alone. `units` (n,) are the units of rows that depend on each other,
+        and `weights` (n,) the weights of the rows, where they are not equal.
         """
         n = len(signals.values)
         if n < LEAST_ROWS or not axes:
@@ -219,13 +225,18 @@ class StagedGains:
         bins = Bins.from_axes(axes, rows, least)
         if bins is None:
             return None
+        signals = signals if len(rows) == n else signals.take(rows)
+        if weights is not None:
+            weights = counting_weights(weights[rows])
+            signals = signals.weighted(weights)
         return cls(
             bins=bins,
-            signals=signals if len(rows) == n else signals.take(rows),
+            signals=signals,
             keys=keys[rows],
             units=None if units is None else units[rows],
             least=least,
             rows=rows,
+            weights=weights,
         )
 
     @property
@@ -239,7 +250,7 @@ class StagedGains:
     def of_rows(self, signals: Signals) -> FloatArray:
         """Return the statistics of signals of all rows that there are, (4,)."""
         some = signals if len(signals.values) == self.n else signals.take(self.rows)
-        return self.of_sample(some)
+        return self.of_sample(some if self.weights is None else some.weighted(self.weights))
 
     def of_sample(self, signals: Signals) -> FloatArray:
         """Return the statistics of signals of the rows, with their own variances, (4,)."""
@@ -378,9 +389,14 @@ class StagedGains:
     def _factors(
         self, indicator: SingleArray, weights: Weights, rows: IntArray, others: IntArray
     ) -> FloatArray:
-        """Return √(Σ w over `others`/Σ w over `rows`) of each bin and signal, (B, K)."""
+        """Return √(Σ v over `others`/Σ v over `rows`) of each bin and signal, (B, K).
+
+        v are the variances of the signals: of weighted ones, w times the working variance.
+        """
         if len(rows) == len(others):
             return np.ones((self.bins.count, len(weights.factors)))
+        if self.weights is not None:
+            weights = weights._replace(rows=weights.rows * self.weights[:, None])
         some = self._weight_of(indicator, weights, rows)
         is_other = np.zeros(self.n)
         is_other[others] = 1.0

@@ -28,6 +28,7 @@ from condgof.cli._options import (
     PredictionOptions,
     ReportOption,
     TestOptions,
+    WeightsOption,
     check_level,
 )
 from condgof.cli._output import (
@@ -82,6 +83,7 @@ class CheckOptions:
     predictions: Annotated[PredictionOptions, Group()]
     event: EventOption = None
     entry: EntryOption = None
+    weights: WeightsOption = None
     by: Annotated[
         str | None,
         Option(
@@ -186,6 +188,7 @@ def check(options: CheckOptions, command_line: str) -> int:
                 event=options.event,
                 entry=options.entry,
                 groups=options.dependence.groups,
+                weights=options.weights,
             ),
             seed=options.test.seed,
             quiet=quiet,
@@ -259,6 +262,7 @@ def _check(table: LoadedTable, options: CheckOptions) -> Check:
         by=table.by,
         slices=tuple(options.slice or ()),
         groups=table.groups,
+        weights=table.weights,
         dependence=options.dependence.length,
         tolerance=_with_unit(options.tolerance),
         alpha=options.test.alpha,
@@ -373,4 +377,6 @@ def _columns_document(table: LoadedTable) -> dict[str, Any]:
     if roles.rows.event is not None:
         document["event"] = roles.rows.event
         document["entry"] = roles.rows.entry
+    if roles.rows.weights is not None:
+        document["weights"] = roles.rows.weights
     return document

@@ -26,6 +26,7 @@ from condgof.cli._options import (
     PredictionOptions,
     ReportOption,
     TestOptions,
+    WeightsOption,
     check_level,
 )
 from condgof.cli._output import OutputFile, Printer, print_lines, write_whole
@@ -96,6 +97,7 @@ class SharedOptions:
     ] = "auto"
     event: EventOption = None
     entry: EntryOption = None
+    weights: WeightsOption = None
     dependence: Annotated[DependenceOptions, Group()]
     test: Annotated[TestOptions, Group()]
     report: ReportOption = None
@@ -174,6 +176,7 @@ def compare(options: CompareOptions, command_line: str) -> int:
             engine=shared.test.threads,
             dependence=shared.dependence.length,
             groups=table.groups,
+            weights=table.weights,
         )
     differ = result.reject(shared.test.alpha)
     comparison = result.to_dict()
@@ -209,6 +212,7 @@ def rank(options: RankOptions, command_line: str) -> int:
             engine=shared.test.threads,
             dependence=shared.dependence.length,
             groups=table.groups,
+            weights=table.weights,
         )
     differ = len(result.best()) < len(names)
     document = _document(table, candidates, shared, differ=differ, verdict=result.words)
@@ -257,7 +261,10 @@ def _load(shared: SharedOptions, candidates: Sequence[Candidate]) -> Iterator[Lo
         ],
         classes=shared.classes,
         rows=RowOptions(
-            event=shared.event, entry=shared.entry, groups=shared.dependence.groups
+            event=shared.event,
+            entry=shared.entry,
+            groups=shared.dependence.groups,
+            weights=shared.weights,
         ),
         seed=shared.test.seed,
         quiet=shared.format.quiet,

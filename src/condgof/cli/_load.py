@@ -186,6 +186,11 @@ class LoadedTable:
         """Which rows depend on each other, (n,)."""
         return self._column(self.rows.roles.rows.groups)
 
+    @property
+    def weights(self) -> AnyArray | None:
+        """How much each row counts, (n,)."""
+        return self._column(self.rows.roles.rows.weights)
+
     def _column(self, name: str | None) -> AnyArray | None:
         return None if name is None else self.rows.data[name]
 

@@ -326,6 +326,19 @@ EntryOption: TypeAlias = Annotated[
 ]
 
 
+WeightsOption: TypeAlias = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        panel=ROWS,
+        help=(
+            "Weights of rows that depend on x alone, not on y: survey weights, importance."
+            " Rows of weight 0 are left out."
+        ),
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DependenceOptions:
     """Which rows depend on each other."""

@@ -46,6 +46,7 @@ class RowOptions:
     event: str | None = None
     entry: str | None = None
     groups: str | None = None
+    weights: str | None = None
 
     def pick(self, table: ColumnNames) -> RowColumns:
         """Find the columns in a table."""
@@ -58,6 +59,7 @@ class RowOptions:
             event=pick_one(self.event, "--event"),
             entry=pick_one(self.entry, "--entry"),
             groups=pick_one(self.groups, "--groups"),
+            weights=pick_one(self.weights, "--weights"),
         )
 
 
@@ -72,17 +74,19 @@ class RowColumns:
     entry: str | None
     #: Rows with the same value depend on each other.
     groups: str | None
+    #: How much each row counts.
+    weights: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """All of these columns."""
-        names = (*self.by, self.event, self.entry, self.groups)
+        names = (*self.by, self.event, self.entry, self.groups, self.weights)
         return tuple(name for name in names if name is not None)
 
     @property
     def exclusive(self) -> dict[str, tuple[str, ...]]:
         """The columns by option that can be in no prediction; groups may be anything."""
-        flags = {"--event": self.event, "--entry": self.entry}
+        flags = {"--event": self.event, "--entry": self.entry, "--weights": self.weights}
         named: dict[str, tuple[str, ...]] = {"--by": self.by} if self.by else {}
         for flag, name in flags.items():
             if name is not None:
@@ -113,7 +117,8 @@ class Roles:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers; y too, unless it may be text."""
-        names = (*self.y, *self.predicted, self.rows.event, self.rows.entry)
+        of_rows = (self.rows.event, self.rows.entry, self.rows.weights)
+        names = (*self.y, *self.predicted, *of_rows)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
@@ -125,8 +130,9 @@ class Roles:
     @property
     def kept_of_stream(self) -> tuple[str, ...]:
         """The columns that are kept in memory where a table is streamed."""
-        groups = () if self.rows.groups is None else (self.rows.groups,)
-        return tuple(dict.fromkeys((*self.labels, *groups)))
+        of_rows = (self.rows.groups, self.rows.weights)
+        kept = (name for name in of_rows if name is not None)
+        return tuple(dict.fromkeys((*self.labels, *kept)))
 
     @property
     def all(self) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class NullOfPair(NamedTuple):
         """The mean of E_R d_i² over rows."""
         return float((self.weights * np.square(self.d)).sum(axis=1).mean())
 
-    def variance_floor(self, n: int) -> float:
+    def variance_floor(self, n: float) -> float:
         """Return the least variance of the mean of n differences; 0 where there is none."""
         exceptions = n * float((1.0 - self.weights.max(axis=1)).mean())
         return self.mean_square / n if exceptions < MOST_EXCEPTIONS else 0.0

@@ -62,7 +62,15 @@ from condgof.residuals import (
     line_of,
     raw_scores,
 )
-from condgof.sample import Sample, Seed, Use, XUnits
+from condgof.sample import (
+    Sample,
+    Seed,
+    Use,
+    XUnits,
+    mean_terms,
+    refuse_weights,
+    weighted_mean,
+)
 from condgof.stein import (
     ComparedRows,
     Piece,
@@ -148,10 +156,16 @@ class LawsAndSample(NamedTuple):
 
 
 def read_laws_in_memory(
-    models: list[ModelLike], names: tuple[str, ...], x: TableLike, y: Any, missing: str
+    models: list[ModelLike],
+    names: tuple[str, ...],
+    x: TableLike,
+    y: Any,
+    missing: str,
+    weights: TableLike | None = None,
 ) -> LawsAndSample:
     """Check x and y, and call each model with x."""
-    sample = Sample.from_data(x, y, to_test=False, missing=missing).ready(discrete=True)
+    sample = Sample.from_data(x, y, to_test=False, missing=missing, weights=weights)
+    sample = sample.ready(discrete=True)
     laws = for_each(names, models, lambda model: law_of(model, sample))
     is_discrete = any(law.discrete for law in laws)
     return LawsAndSample(laws=laws, sample=sample.ready(discrete=is_discrete))
@@ -526,6 +540,11 @@ class Measured:
         return differences(self.tables[key][a], self.tables[key][b])
 
     @property
+    def weights(self) -> FloatArray | None:
+        """Weights of the rows, (n,); None where all are equal."""
+        return None if self.sample is None else self.sample.weights
+
+    @property
     def units(self) -> IntArray:
         """The group or block of each row, (n,)."""
         parcel_of = self.dependence.parcels(self.n, self.n)
@@ -539,9 +558,11 @@ class Measured:
         for a, b in combinations(range(len(table)), 2):
             d = self.differences(key, a, b)
             floor = self._variance_floor(key, a, b, d)
-            pairs[a, b] = Difference.from_rows(d, self.dependence, floor)
+            terms = mean_terms(d, self.weights) if np.isfinite(d).all() else d
+            pairs[a, b] = Difference.from_rows(terms, self.dependence, floor)
             floored |= 0.0 < floor == pairs[a, b].error ** 2
         finite = np.where(np.isfinite(table), table, 0.0)
+        finite = np.stack([mean_terms(row, self.weights) for row in finite])
         centred = finite - finite.mean(axis=1, keepdims=True)
         if not self.dependence.independent:
             centred = np.stack([np.bincount(self.units, column) for column in centred])
@@ -550,18 +571,25 @@ class Measured:
             # Scores that hardly vary in the sample do not tell how they vary together.
             covariance = self.possible[key].covariance() / self.n
         return Contrasts(
-            means=table.mean(axis=1),
+            means=self._means(table),
             pairs=pairs,
             covariance=covariance,
             infinite=tuple(int(np.isinf(row).sum()) for row in table),
         )
+
+    def _means(self, table: FloatArray) -> FloatArray:
+        """Return the mean score of each model, (K,), of scores (K, n)."""
+        if self.weights is None:
+            return np.asarray(table.mean(axis=1))
+        return np.array([weighted_mean(row, self.weights) for row in table])
 
     def _variance_floor(self, key: str, a: int, b: int, d: FloatArray) -> float:
         """Return the least squared error of the mean of d (n,) that the models allow."""
         null = self.possible[key].null_of(a, b) if key in self.possible else None
         if null is None or not np.isfinite(d).all():
             return 0.0
-        return null.variance_floor(self.n)
+        effective = self.n if self.sample is None else self.sample.effective_rows
+        return null.variance_floor(effective)
 
     def all_differences(self) -> FloatArray:
         """Return all differences from the first model, (n, ·), infinite ones as 0."""
@@ -581,19 +609,24 @@ def measured(
     kernels: tuple[Kernel, Kernel],
     options: Options,
     seed: Seed,
+    weights: TableLike | None = None,
 ) -> Measured:
-    """Score all rows of a sample, or of a source in one pass, or compare discrepancies."""
+    """Score all rows of a sample, or of a source in one pass, or compare discrepancies.
+
+    Mean scores are weighted where rows have weights (n,).
+    """
     check_choice(measure, "measure", ("auto", *MEASURES, STEIN))
     names = tuple(models)
     ready, source = read_models(models, x, y, options.missing)
     pieces: Iterable[LawsAndSample]
     whole: Sample | None = None
     if source is not None:
+        refuse_weights(weights, "A comparison on a source", "Pass the rows as a frame.")
         n = source.n
         read = read_laws(source, ready, 0, n)
         pieces = (LawsAndSample(laws=part.laws, sample=part.sample) for part in read)
     else:
-        in_memory = read_laws_in_memory(ready, names, x, y, options.missing)
+        in_memory = read_laws_in_memory(ready, names, x, y, options.missing, weights)
         whole = in_memory.sample
         n = whole.n
         pieces = [in_memory]
@@ -608,6 +641,11 @@ def measured(
         if not parts:
             keys = shared_measures(names, facing, sample.d_y, measure)
             if not keys:
+                refuse_weights(
+                    weights,
+                    "The comparison of Stein discrepancies",
+                    "These models have no proper score in common: give normalised models.",
+                )
                 return _by_stein(models, x, y, kernels, options, seed)
             observed = observed_name(facing[0])
             spread_rows = rows_to_score(facing, n)
@@ -648,6 +686,8 @@ def measured(
     sample_notes = () if whole is None else whole.notes()
     all_notes = (*dict.fromkeys(notes), *sample_notes, *dependence.notes)
     details = {"observed": observed, "notes": all_notes, **dependence.details()}
+    if scored.weights is not None and whole is not None:
+        details["effective_rows"] = whole.effective_rows
     scored = replace(scored, details=details, dependence=dependence)
     return replace(scored, studies={key: scored.study(key) for key in scored.tables})
 

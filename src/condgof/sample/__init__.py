@@ -57,8 +57,10 @@ from condgof.sample._values import (
 from condgof.sample._weights import (
     RowWeights,
     effective_rows,
+    mean_terms,
     normalized,
     refuse_weights,
+    weighted_mean,
     weights_remark,
     zero_weights_remark,
 )
@@ -115,6 +117,7 @@ __all__ = [
     "label_array",
     "list_names",
     "list_texts",
+    "mean_terms",
     "missing_in",
     "names_of",
     "native_column",
@@ -131,6 +134,7 @@ __all__ = [
     "scan",
     "select",
     "take_rows",
+    "weighted_mean",
     "weights_remark",
     "zero_weights_remark",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condgof._typing import FloatArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.errors import InputError, InputTypeError, refuse_rows
 
 #: What messages advise about weights that are no weights.
@@ -75,6 +75,25 @@ def effective_rows(weights: FloatArray) -> float:
     2.6666666666666665
     """
     return float(weights.sum() ** 2 / np.square(weights).sum())
+
+
+def weighted_mean(values: AnyArray, weights: FloatArray | None) -> float:
+    """Return Σwv/Σw of values (m,)."""
+    if weights is None:
+        return float(np.mean(values))
+    return float(np.sum(values * weights) / weights.sum())
+
+
+def mean_terms(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return v̄ + w(v − v̄)/w̄ of values (m,): their mean is v̄ = Σwv/Σw.
+
+    They vary as the terms that v̄ is the mean of do, so that the standard error of their
+    mean is that of v̄.
+    """
+    if weights is None:
+        return values
+    mean = weighted_mean(values, weights)
+    return np.asarray(mean + (values - mean) * (weights / weights.mean()))
 
 
 def weights_remark(weights: FloatArray) -> str:

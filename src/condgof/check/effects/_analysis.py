@@ -90,6 +90,7 @@ def analyse(
     alpha: float,
     seed: Seed,
     name_effects: bool = True,
+    weights: FloatArray | None = None,
 ) -> Analysis | None:
     """Take a misfit apart; None for too few rows.
 
@@ -112,20 +113,33 @@ def analyse(
     name_effects : bool
         Whether effects are tested and named; else only their gain on rows held out is
         asked for.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows, where they are not equal. Gains are weighted.
     """
     if tilt.n < FEWEST_ROWS:
         return None
-    state = make_state(axes, tilt, None if units is None else Units.from_labels(units))
+    of_units = None if units is None else Units.from_labels(units)
+    state = make_state(axes, tilt, of_units, weights)
     null = None
     if name_effects:
         null = choose_null(state, replicates, keys, alpha, seed)
     return analyse_state(axes, state, null, keys=keys, alpha=alpha)
 
 
-def make_state(axes: Sequence[Axis], tilt: Tilt, units: Units | None) -> State:
-    """Return rows beside their law, in the cells of all candidates."""
+def make_state(
+    axes: Sequence[Axis],
+    tilt: Tilt,
+    units: Units | None,
+    weights: FloatArray | None = None,
+) -> State:
+    """Return rows beside their law, in the cells of all candidates.
+
+    Rows with weights (n,) count as many as their effective number.
+    """
+    if weights is not None:
+        weights = weights * (weights.sum() / np.square(weights).sum())
     partitions = [everything(tilt.n), *make_partitions(axes, choose_paired(axes))]
-    return State(Cells.from_partitions(partitions), tilt, units)
+    return State(Cells.from_partitions(partitions, weights), tilt, units)
 
 
 def analyse_state(

@@ -212,38 +212,67 @@ class Cells:
     codes: AnyArray
     starts: IntArray  #: The first cell of each partition, (P,).
     owner: IntArray  #: The partition of each cell, (cells,).
-    rows: FloatArray  #: The number of rows of each cell, (cells,).
+    rows: FloatArray  #: The number of rows of each cell, or their weight, (cells,).
+    #: Weights of the rows, whose sum over all rows is the effective number of rows, so that
+    #: the noise of sums is that of as many rows, (n,); None where all are equal.
+    weights: FloatArray | None = None
 
     @classmethod
-    def from_partitions(cls, partitions: Sequence[Partition]) -> Cells:
+    def from_partitions(
+        cls, partitions: Sequence[Partition], weights: FloatArray | None = None
+    ) -> Cells:
         codes = np.empty((len(partitions[0].codes), len(partitions)), np.int32, order="F")
         for p, one in enumerate(partitions):
             codes[:, p] = one.codes
-        return cls._from_codes(tuple(partitions), codes)
+        return cls._from_codes(tuple(partitions), codes, weights)
 
     @classmethod
-    def _from_codes(cls, partitions: tuple[Partition, ...], codes: AnyArray) -> Cells:
+    def _from_codes(
+        cls,
+        partitions: tuple[Partition, ...],
+        codes: AnyArray,
+        weights: FloatArray | None,
+    ) -> Cells:
         counts = np.array([one.count for one in partitions])
-        rows = [np.bincount(codes[:, p], minlength=count) for p, count in enumerate(counts)]
+        rows = [
+            np.bincount(codes[:, p], weights, minlength=count)
+            for p, count in enumerate(counts)
+        ]
         return cls(
             partitions=partitions,
             codes=codes,
             starts=np.concatenate([[0], np.cumsum(counts)[:-1]]),
             owner=np.repeat(np.arange(len(counts)), counts),
             rows=np.concatenate(rows).astype(np.float64),
+            weights=weights,
         )
+
+    @property
+    def all_rows(self) -> float:
+        """The number of rows, or their weight: that of the cells of any partition."""
+        return float(self.rows[self.of_partition(0)].sum())
+
+    def weighted(self, values: AnyArray) -> AnyArray:
+        """Multiply values (n, …) by the weights of the rows, in their precision."""
+        if self.weights is None:
+            return values
+        shape = (-1,) + (1,) * (values.ndim - 1)
+        return np.asarray(values * self.weights.reshape(shape).astype(values.dtype))
 
     def take(self, rows: IntArray) -> Cells:
         """Return the cells of some rows."""
         n = len(self.codes)
         if len(rows) == n and np.array_equal(rows, np.arange(n)):
             return self
-        return self._from_codes(self.partitions, np.asfortranarray(self.codes[rows]))
+        codes = np.asfortranarray(self.codes[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return self._from_codes(self.partitions, codes, weights)
 
     def only(self, numbers: Sequence[int]) -> Cells:
         """Return the cells of some partitions."""
         partitions = tuple(self.partitions[p] for p in numbers)
-        return self._from_codes(partitions, np.asfortranarray(self.codes[:, numbers]))
+        codes = np.asfortranarray(self.codes[:, numbers])
+        return self._from_codes(partitions, codes, self.weights)
 
     @property
     def members(self) -> Any:
@@ -324,10 +353,11 @@ class Cells:
         return [PairSums.from_pairs(pairs) for pairs in together.values()]
 
     def sums(self, values: AnyArray) -> AnyArray:
-        """Return the sums over each cell of values (n, …), (cells, …)."""
+        """Return the weighted sums over each cell of values (n, …), (cells, …)."""
         if len(values) and values.strides[0] == 0:  # the same in all rows
             each = values[0]
             return np.asarray(self.rows.reshape(-1, *[1] * each.ndim) * each)
+        values = self.weighted(values)
         # The last axis goes first: test functions of one kind are contiguous.
         turned = np.moveaxis(values, -1, 1)
         flat = turned.reshape(len(values), -1)
@@ -342,8 +372,9 @@ class Cells:
         return np.moveaxis(summed.reshape(-1, *turned.shape[1:]), 1, -1)
 
     def within(self, number: int, values: AnyArray) -> AnyArray:
-        """Return the sums over the cells of one partition of values (n, m), (count, m)."""
+        """Return the weighted sums of values (n, m) over one partition, (count, m)."""
         count = self.partitions[number].count
+        values = self.weighted(values)
         if values.shape[1] == 1:
             return np.bincount(self.codes[:, number], values[:, 0], count)[:, None]
         own = self.only([number])

@@ -185,7 +185,7 @@ class Space:
         expected = tilt.expected_by_sample
         if expected is None:
             return self
-        scale = self.cells.codes.shape[0] / tilt.n
+        scale = self.cells.all_rows / cells.all_rows
         events = cells.sums(np.asarray(expected, dtype=np.float64)) * scale
         exposures = tuple(
             Exposure(one.rows, events[..., k], events[..., k])

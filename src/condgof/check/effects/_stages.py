@@ -123,7 +123,7 @@ class State:
     def sums(self) -> Sums:
         """Return the sums of all test functions over all cells, and their noise."""
         values = self.tilt.values
-        return Sums(self.cells.sums(values), self.tilt.noise(values))
+        return Sums(self.cells.sums(values), self.tilt.noise(values, self.cells.weights))
 
     def _design_effect(self) -> FloatArray:
         """Return Σ_u (Σ_{i in u} ψ_i)²/Σ_i ψ_i² of each cell and kind, (cells, K)."""
@@ -137,9 +137,11 @@ class State:
         shape = (len(values), self.units.count)
         effects = np.empty((len(self.cells.rows), kinds))
         for k in range(kinds):
-            by_unit = self.cells.members @ csr_array((values[:, k], at), shape)
+            own = self.cells.weighted(values[:, k])
+            by_unit = self.cells.members @ csr_array((own, at), shape)
             together = np.asarray(by_unit.multiply(by_unit).sum(axis=1)).ravel()
-            apart = self.cells.sums(values[:, [k]] ** 2)[:, 0]
+            squares = self.cells.weighted(values[:, [k]] ** 2)
+            apart = self.cells.sums(squares)[:, 0]
             effects[:, k] = together / np.maximum(apart, 1e-300)
         return np.maximum(effects, 1.0)
 
@@ -320,7 +322,7 @@ def _bias_that_spreads(
     everywhere = state.without(bias, space).only([0])
     log_sd = float(space.fit(overall, *sums).theta[0])
     log_sd_after = float(everywhere.space().fit(overall, *everywhere.sums()).theta[0])
-    cost = space.partition(bias).count / state.tilt.n
+    cost = space.partition(bias).count / state.cells.all_rows
     return bias if log_sd - log_sd_after - cost >= CAUSE_OF_SPREAD else None
 
 
@@ -506,7 +508,7 @@ class NullOfStages:
         """Return the largest worths of m samples of the law, (m,)."""
         drawn = some.take_off(self.draws.draw(some.tilt, start, m), before)
         values = drawn.values
-        sums = some.cells.sums(values) * self._scale
+        sums = some.cells.sums(values) * self._scale(some)
         return some.worths(drawn, values, sums).largest
 
     def _shuffles(
@@ -526,14 +528,17 @@ class NullOfStages:
         mean = values.mean(axis=0, dtype=np.float64)
         rows = some.cells.rows[:, None, None]
         all_rows = some.space.cells.rows[:, None, None]
-        sums = some.cells.sums(values) * self._scale
-        sums += ((all_rows - self._scale * rows) * mean).astype(sums.dtype)
+        sums = some.cells.sums(values) * self._scale(some)
+        sums += ((all_rows - self._scale(some) * rows) * mean).astype(sums.dtype)
         return some.worths(drawn, values, sums).largest_beyond_constant
 
-    @property
-    def _scale(self) -> float:
+    def _scale(self, some: Part) -> float:
         """What sums over some rows are multiplied by, to vary as those over all rows."""
-        return math.sqrt(self.n / len(self.rows))
+        weights = some.space.cells.weights
+        own = some.cells.weights
+        if weights is None or own is None:
+            return math.sqrt(self.n / len(self.rows))
+        return math.sqrt(float(np.square(weights).sum() / np.square(own).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -557,4 +562,4 @@ class Part:
         `values` (r, m, K) are their test functions, `sums` (cells, m, K) those of all rows.
         """
         space = self.space.for_samples(self.cells, drawn)
-        return space.worths(sums, drawn.noise(values))
+        return space.worths(sums, drawn.noise(values, self.cells.weights))

@@ -141,14 +141,15 @@ class Tilt(ABC):
     def m(self) -> int:
         return int(self.log_ratio.shape[1])
 
-    def noise(self, values: AnyArray) -> FloatArray:
+    def noise(self, values: AnyArray, weights: FloatArray | None = None) -> FloatArray:
         """Return how much more the test functions vary than predicted, (m, K).
 
         1 under the law: the mean of ψ² over the mean of its variance. `values` (n, m, K)
-        are those of these samples.
+        are those of these samples. Of rows with weights w (n,) means are weighted by w²: as
+        the variance of Σ wψ is.
         """
-        squares = np.square(values).mean(axis=0, dtype=np.float64)
-        predicted = np.maximum(np.mean(self.information, axis=0), 1e-300)
+        squares = _mean_by_squares(np.square(values), weights)
+        predicted = np.maximum(_mean_by_squares(self.information, weights), 1e-300)
         return np.asarray(squares / predicted)
 
     def standardised(self, kind: int, shrink: FloatArray) -> Self:
@@ -232,8 +233,8 @@ class NormalTilt(Tilt):
             return np.asarray(z**2 - 1.0)
         return _shape_functions(ndtr(z))[kind - 2]
 
-    def noise(self, values: AnyArray) -> FloatArray:
-        return _with_noise_of_spread(super().noise(values), values)
+    def noise(self, values: AnyArray, weights: FloatArray | None = None) -> FloatArray:
+        return _with_noise_of_spread(super().noise(values, weights), values, weights)
 
     @property
     def information(self) -> AnyArray:
@@ -278,14 +279,24 @@ class NormalTilt(Tilt):
         return replace(self, z=self.z[rows], log_ratio=self.log_ratio[rows])
 
 
-def _with_noise_of_spread(noise: FloatArray, values: AnyArray) -> FloatArray:
+def _mean_by_squares(values: AnyArray, weights: FloatArray | None) -> FloatArray:
+    """Return Σw²v/Σw² over the rows of values (n, …), (…)."""
+    if weights is None:
+        return np.asarray(np.mean(values, axis=0, dtype=np.float64))
+    squares = np.square(weights)
+    return np.asarray(np.tensordot(squares, values, (0, 0)) / squares.sum())
+
+
+def _with_noise_of_spread(
+    noise: FloatArray, values: AnyArray, weights: FloatArray | None
+) -> FloatArray:
     """Return noise (m, K) with that of z² − 1, the second of values (n, m, K).
 
     It is that around the spread of all rows, (E[z⁴]/E[z²]² − 1)/2.
     """
     spread = values[:, :, 1]
-    squares = np.maximum(1.0 + spread.mean(axis=0, dtype=np.float64), 1e-12)
-    fourth = np.square(spread + 1.0).mean(axis=0, dtype=np.float64)
+    squares = np.maximum(1.0 + _mean_by_squares(spread, weights), 1e-12)
+    fourth = _mean_by_squares(np.square(spread + 1.0), weights)
     noise[:, 1] = 0.5 * (fourth / squares**2 - 1.0)
     return noise
 
@@ -361,8 +372,8 @@ class CountTilt(Tilt):
         each = (z, z * z - 1.0, zeros)
         return by_kind(each[: len(self.kinds)])
 
-    def noise(self, values: AnyArray) -> FloatArray:
-        return _with_noise_of_spread(super().noise(values), values)
+    def noise(self, values: AnyArray, weights: FloatArray | None = None) -> FloatArray:
+        return _with_noise_of_spread(super().noise(values, weights), values, weights)
 
     @property
     def information(self) -> AnyArray:

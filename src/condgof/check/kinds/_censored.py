@@ -133,8 +133,12 @@ class CensoredRows(CheckedRows):
         observed, expected = self.events()
         places = self.places
         for k, label in enumerate(PERIOD_LABELS):
-            count = int(observed[rows, k].sum())
+            count: float = int(observed[rows, k].sum())
             mean = float(expected[rows, k].sum())
+            weights = reader.weights_of(rows)
+            if weights is not None:
+                count = round(float(observed[rows, k] @ weights), 1)
+                mean = float(expected[rows, k] @ weights)
             if label and not count and mean < LEAST_EXPECTED:
                 continue
             ratio = reader.ratio(rows, observed[rows, k], expected[rows, k])

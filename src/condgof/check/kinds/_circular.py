@@ -205,6 +205,7 @@ class CircularRows(CheckedRows):
     """Rows with an angle as y, and what is predicted of it."""
 
     label = "angles"
+    takes_weights = False
     angle: FloatArray  #: δ in radians, (n,).
     predicted: PredictedAngles
     period: float
@@ -391,6 +392,7 @@ class CircularScoreRows(CheckedRows):
     """Rows with angles and nothing but their Stein scores."""
 
     label = "scores of angles"
+    takes_weights = False
     score: FloatArray  #: d log p/dθ, (n,).
     period: float
 

@@ -47,6 +47,7 @@ class RowTable:
     axes: tuple[Axis, ...] = ()
     #: The frame library that the user's data came in, and the labels of all rows there.
     origin: FrameOrigin = field(default_factory=FrameOrigin)
+    weights: FloatArray | None = None  #: Weights of the rows, (n,); all equal if None.
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,8 @@ class CheckedRows(ABC):
     label: ClassVar[str]
     #: Whether y are counts or classes.
     is_discrete: ClassVar[bool] = False
+    #: Whether the numbers of rows can be weighted.
+    takes_weights: ClassVar[bool] = True
     #: What the frame calls the predicted scale.
     scale_name: ClassVar[str] = "predicted_sd"
     table: RowTable
@@ -212,6 +215,11 @@ class CheckedRows(ABC):
     def axes(self) -> tuple[Axis, ...]:
         """Columns as subgroups can name them: those of x, then the predictions."""
         return self.table.axes
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Weights of the rows, (n,); None where all are equal."""
+        return self.table.weights
 
     @property
     def whole(self) -> int:

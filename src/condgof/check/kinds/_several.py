@@ -51,7 +51,7 @@ from condgof.residuals import (
     SeveralResiduals,
     legendre,
 )
-from condgof.sample import Seed
+from condgof.sample import Seed, weighted_mean
 from condgof.stein import RowsInMemory
 
 if TYPE_CHECKING:
@@ -167,10 +167,11 @@ class SeveralRows(CheckedRows):
             first = self.z[rows, a]
             second = self.z[rows, b]
             varies = len(rows) > 3 and first.std() > 0 and second.std() > 0
-            r = float(np.corrcoef(first, second)[0, 1]) if varies else 0.0
+            weights = reader.weights_of(rows)
+            r = _correlation(first, second, weights) if varies else 0.0
             # Fisher's arctanh r has the standard error 1/√(n − 3).
             reach = reader.reach_by_units(rows, first * second)
-            half = reach / math.sqrt(max(len(rows) - 3, 1))
+            half = reach / math.sqrt(max(reader.effective(rows) - 3, 1))
             bounded = max(min(r, 1 - LEAST_FROM_ONE), -1 + LEAST_FROM_ONE)
             at = math.atanh(bounded)
             yield Finding(
@@ -178,7 +179,7 @@ class SeveralRows(CheckedRows):
                 column=f"{names[a]} and {names[b]}",
                 estimate=r,
                 interval=(math.tanh(at - half), math.tanh(at + half)),
-                expected=float(expected[rows, k].mean()),
+                expected=weighted_mean(expected[rows, k], weights),
                 quantity="correlation",
             )
 
@@ -412,3 +413,11 @@ def _(residuals: RankResiduals, bench: Bench) -> Size:
         like=f"a constant shift of one column by {{}} {SD}",
         note=f"{ON_SCORES}; how columns go together is not in that number",
     )
+
+
+def _correlation(a: FloatArray, b: FloatArray, weights: FloatArray | None) -> float:
+    """Return the correlation of two columns (m,), weighted where rows are."""
+    if weights is None:
+        return float(np.corrcoef(a, b)[0, 1])
+    covariance = np.cov(a, b, aweights=weights)
+    return float(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]))

@@ -58,6 +58,12 @@ class ReplicatedSignals:
         ratios = sums.std(axis=0, ddof=1) / np.sqrt(np.maximum(known, 1e-300))
         return max(1.0, float(ratios.max()))
 
+    def weighted(self, weights: FloatArray) -> ReplicatedSignals:
+        """Multiply the signals of each by weights of the rows, (n,)."""
+        return ReplicatedSignals(
+            count=self.count, signals=lambda number: self.signals(number).weighted(weights)
+        )
+
     def take(self, rows: IntArray) -> ReplicatedSignals:
         """Return some rows of each."""
         return ReplicatedSignals(
@@ -82,6 +88,13 @@ class CellSignals:
         return CellSignals(
             lambda some: self.probabilities(rows[some]),
             lambda some, codes: self.at(rows[some], codes),
+        )
+
+    def weighted(self, weights: FloatArray) -> CellSignals:
+        """Multiply the signals by weights of the rows, (n,)."""
+        return CellSignals(
+            self.probabilities,
+            lambda some, codes: _times(self.at(some, codes), weights[some]),
         )
 
     def redraw(self, rows: IntArray) -> Draw:
@@ -152,6 +165,38 @@ class Signals:
         """The mean square of each signal, (K,)."""
         return np.asarray(np.square(self.values).mean(axis=0))
 
+    def weighted(self, weights: FloatArray) -> Signals:
+        """Return wψ for weights w of the rows (n,), and wv as its working variance.
+
+        Sums of both are what a correction gains in weighted log score. Draws are weighted
+        as the data are.
+        """
+        redraw = self.redraw
+        of_resampled = self.of_resampled
+
+        def weighted_draw(some: IntArray) -> Draw:
+            assert redraw is not None
+            draw = redraw(some)
+            return lambda rng, m: _times(draw(rng, m), weights[some])
+
+        def weighted_resampled() -> OfResampled:
+            assert of_resampled is not None
+            evaluate = of_resampled()
+            return lambda drawn: _times(evaluate(drawn), weights)
+
+        own = weights[:, None]
+        return replace(
+            self,
+            values=self.values * own,
+            variance=None if self.variance is None else self.variance * own,
+            redraw=None if redraw is None else weighted_draw,
+            of_resampled=None if of_resampled is None else weighted_resampled,
+            cells=None if self.cells is None else self.cells.weighted(weights),
+            replicated=(
+                None if self.replicated is None else self.replicated.weighted(weights)
+            ),
+        )
+
     def take(self, rows: IntArray) -> Signals:
         """Return the signals of some rows, by their positions."""
         redraw = self.redraw
@@ -164,6 +209,11 @@ class Signals:
             cells=None if self.cells is None else self.cells.take(rows),
             replicated=None if self.replicated is None else self.replicated.take(rows),
         )
+
+
+def _times(values: AnyArray, weights: FloatArray) -> AnyArray:
+    """Multiply signals (r, m, K) by weights of the rows (r,), in their precision."""
+    return np.asarray(values * weights[:, None, None].astype(values.dtype))
 
 
 def tilt_of_signals(signals: Signals) -> SignalTilt:
