@@ -64,6 +64,7 @@ FLAGS = {
     "slices": "--slice",
     "tolerance": "--tolerance",
     "u": "--pit",
+    "weights": "--weights",
 }
 #: Those of them that take no value on the command line.
 SWITCHES = ("missing",)

@@ -199,6 +199,26 @@ def test_what_check_cannot_weight_is_refused():
         checked(model, y, weights=-WEIGHTS)
 
 
+def test_composite_takes_none():
+    with pytest.raises(InputTypeError, match="composite takes no weights"):
+        cg.composite(cg.fits.ols(), X, X[:, 0] + NOISE, weights=WEIGHTS)
+
+
+def test_groups_and_weights():
+    """Rows of a group share an error; equal weights change no digit, others the verdict."""
+    codes = np.arange(N) // 5
+    errors = NOISE + np.random.default_rng(1).standard_normal(codes.max() + 1)[codes]
+    model = (X[:, 0], np.full(N, 1.5))
+    y = X[:, 0] + errors
+    plain = checked(model, y, groups=codes)
+    equal = checked(model, y, groups=codes, weights=np.full(N, 2.0))
+    assert as_text(equal) == as_text(plain)
+    weighted = checked(model, y, groups=codes, weights=WEIGHTS)
+    assert weighted.result.pvalue > 1 / 100
+    bias = weighted.overall[0]
+    assert bias.interval[1] - bias.interval[0] > 0
+
+
 class TestComparison:
     """Means and errors of weighted score differences."""
 

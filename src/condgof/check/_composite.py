@@ -41,7 +41,7 @@ from condgof.laws import as_fit, read_events
 from condgof.methods import needs_memory, zheng
 from condgof.null import check_n_boot, check_resolution
 from condgof.result import GofResult, check_alpha
-from condgof.sample import RngLike, Sample, Seed, hold, take_rows
+from condgof.sample import RngLike, Sample, Seed, hold, refuse_weights, take_rows
 
 #: Options of tests that `composite` decides itself, or that are of no use where the
 #: rows of a replicate are independent.
@@ -55,6 +55,7 @@ OPTIONS_OF_COMPOSITE = (
     "dependence",
     "groups",
     "missing",
+    "weights",
 )
 
 
@@ -252,6 +253,11 @@ def check_statistic(statistic: object, options: Mapping[str, Any]) -> None:
             f"statistic must be one of {', '.join(map(repr, TESTS))}, or a function "
             f"(model, x, y) → number, got {statistic!r}."
         )
+    refuse_weights(
+        options.get("weights"),
+        "composite",
+        "Neither fit nor refits would know of them.",
+    )
     known = sorted(default_options(name))
     unknown = [option for option in options if option not in known]
     if unknown:

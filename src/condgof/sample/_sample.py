@@ -22,6 +22,7 @@ from condgof.errors import (
     check_finite,
     check_object,
     option,
+    option_name,
     refuse_rows,
 )
 from condgof.sample._arrays import as_array, missing_in_array
@@ -574,9 +575,7 @@ def read_groups(
     return np.array(codes, dtype=np.int64)
 
 
-def read_weights(
-    weights: Any, data: object, n: int, labels: Any = None, what: str = "weights"
-) -> RowWeights:
+def read_weights(weights: Any, data: object, n: int, labels: Any = None) -> RowWeights:
     """Read the weights of all rows that the user passed.
 
     Parameters
@@ -589,8 +588,6 @@ def read_weights(
         How many rows the user passed.
     labels : Index, optional
         The labels of these rows; those of `data` unless given.
-    what : str
-        What messages call the weights.
 
     Examples
     --------
@@ -598,8 +595,9 @@ def read_weights(
     >>> read.values.tolist(), read.kept.tolist()
     ([0.5, 1.5], [0, 2])
     """
+    what = option_name("weights")
     if isinstance(weights, str):
-        what = f"The column {weights!r} (weights=)"
+        what = f"The column {weights!r} ({option('weights')})"
         weights = column_by_name(weights, data, "weights")
     else:
         if labels is None:

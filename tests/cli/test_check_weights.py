@@ -8,6 +8,7 @@ import pytest
 
 import condgof as cg
 from condgof.cli import main
+from json_document import SCHEMA, problems
 
 N = 120
 
@@ -41,6 +42,7 @@ def run(capsys, *words):
 def test_check(capsys, table, frame):
     words = ["check", table, "--x", "*", "--y", "y", "--mean", "mu", "--std", "sd"]
     document = run(capsys, *words, "--weights", "w", "--seed", "1")
+    assert problems(document, SCHEMA) == []
     # Patterns of --x leave the weights out.
     assert document["columns"]["x"] == ["x", "wide", "negative"]
     assert document["columns"]["weights"] == "w"
