@@ -1,8 +1,8 @@
 """Pictures of reports: python docs/screenshots.py writes docs/images/report-*.png.
 
-Three reports on simulated data (a continuous y, classes, counts), light and dark, on a wide
-screen and on a phone; and the top of the first, for the README. Needs chromium, playwright,
-pandas and pillow.
+Five reports on simulated data (a continuous y, counts, classes, censored times, quantiles),
+light and dark, on a wide screen and on a phone; and the top of the first, for the README.
+Needs chromium, playwright, pandas and pillow.
 """
 
 import io
@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,8 @@ PHONE = 390
 SCREEN_HEIGHT = 900
 #: How much of a report is shown, in pixels.
 SHOWN_HEIGHT = 2300
-#: How much of a report the README shows, in pixels: down to the slices.
-TOP_HEIGHT = 1540
+#: How much of a report the README shows, in pixels: down to the first effect.
+TOP_HEIGHT = 760
 #: Colours of a PNG file; more make it larger, and no picture better.
 COLOURS = 128
 
@@ -94,6 +95,28 @@ def counts(rng):
     return cg.models.Poisson(mean=mean), x, pd.Series(y, name="visits")
 
 
+def survival(rng):
+    """Times in weeks: old people leave sooner than predicted."""
+    x = people(2000, rng)
+    scale = np.exp(3 + 0.01 * (x["age"] - 50)).to_numpy()
+    times = scale * rng.exponential(size=2000) / np.where(x["age"] > 60, 1.8, 1.0)
+    ends = rng.uniform(5, 60, 2000)
+    y = pd.Series(np.minimum(times, ends), name="weeks")
+    return cg.models.Exponential(scale=scale), x, y, {"event": times <= ends}
+
+
+def quantiles(rng):
+    """Delays: quantiles of one width, where delays spread more in old age."""
+    x = people(2000, rng)
+    age = x["age"].to_numpy()
+    centre = 50 + 0.5 * age
+    y = centre + (5 + 0.25 * (age - 18)) * rng.standard_normal(2000)
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    widths = 12 * np.array([NormalDist().inv_cdf(level) for level in levels])
+    model = cg.from_quantiles(centre[:, None] + widths, levels=levels)
+    return model, x, pd.Series(y, name="delay")
+
+
 def photograph(tab, width, height):
     """Return a picture, PNG, of the top of a page, or of all of it if it is shorter."""
     whole = tab.evaluate("document.documentElement.scrollHeight")
@@ -119,11 +142,8 @@ def write_pictures(browser, page, name):
                 viewport={"width": width, "height": SCREEN_HEIGHT}, color_scheme=theme
             )
             tab.goto(page.as_uri())
-            if width == WIDE:
-                if name == README_REPORT:
-                    write(f"report-top-{theme}", photograph(tab, width, TOP_HEIGHT))
-                tab.locator(".open").first.click()
-                tab.mouse.move(2, 2)
+            if width == WIDE and name == README_REPORT:
+                write(f"report-top-{theme}", photograph(tab, width, TOP_HEIGHT))
             picture = photograph(tab, width, SHOWN_HEIGHT)
             write(f"report-{name}-{theme}-{width}", picture)
             tab.close()
@@ -134,11 +154,15 @@ def main():
     IMAGES.mkdir(exist_ok=True)
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=browser_path)
-        for make in (continuous, classes, counts):
-            model, x, y = make(np.random.default_rng(0))
+        browser = playwright.chromium.launch(
+            executable_path=browser_path, args=["--no-sandbox"]
+        )
+        for make in (continuous, counts, classes, survival, quantiles):
+            model, x, y, *more = make(np.random.default_rng(0))
+            options = more[0] if more else {}
+            report = cg.check(model, x, y, rng=0, **options)
             page = Path(folder) / f"{make.__name__}.html"
-            page.write_text(cg.check(model, x, y, rng=0).to_html(), encoding="utf-8")
+            page.write_text(report.to_html(), encoding="utf-8")
             write_pictures(browser, page, make.__name__)
         browser.close()
 

@@ -77,33 +77,6 @@ def test_isotonic_quantiles_have_the_least_loss(level, ties):
     assert pinball_loss(fitted, y, level) == pytest.approx(best, abs=1e-10)
 
 
-#: (miscalibration, discrimination, uncertainty) by `model_diagnostics.scoring.decompose` of
-#: model-diagnostics 1.5.0, of the sample of `test_parts_are_those_of_model_diagnostics`:
-#: `SquaredError()`, `LogLoss()`, and `PinballLoss(level=0.7)` with functional="quantile".
-MODEL_DIAGNOSTICS = {
-    "brier": (0.040981590126333955, 0.10288359012633394, 0.234375),
-    "log": (0.1257480414387092, 0.2634999254938145, 0.661563238157982),
-    "pinball": (0.028488661919346236, 0.11179541770860285, 0.4380448673204139),
-}
-
-
-def test_parts_are_those_of_model_diagnostics():
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.95, 200).round(2)  # with ties
-    outcome = (rng.random(200) < p**2).astype(float)
-    x = rng.uniform(0, 3, 200).round(2)
-    y = x + rng.standard_normal(200)
-    parts = {
-        "brier": decompose_probability(p, outcome),
-        "log": decompose_probability(p, outcome, own_log_loss),
-        "pinball": decompose_quantile(x + 0.5, y, 0.7),
-    }
-    for name, theirs in MODEL_DIAGNOSTICS.items():
-        own = parts[name]
-        found = (own.miscalibration, own.discrimination, own.uncertainty)
-        np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-10, err_msg=name)
-
-
 def test_parts_add_up_and_are_not_negative():
     rng = np.random.default_rng(2)
     p = rng.random(500)

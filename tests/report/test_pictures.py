@@ -26,7 +26,6 @@ from condgof.check.kinds import CheckedRows, ContinuousRows
 from condgof.errors import InputError
 from condgof.report import (
     FAR,
-    MOST_ROWS,
     available_pictures,
     charts,
     column_panel,
@@ -191,36 +190,31 @@ def test_every_kind_has_a_light_and_a_dark_colour():
     assert dark == light
 
 
-def test_the_most_extreme_rows_are_in_the_picture():
+def test_points_are_all_rows_or_one_random_sample():
+    few = fit(CHECKS["continuous"])
+    points = marks(few, charts.Points)
+    rows = np.concatenate([mark.rows for mark in points if mark.rows is not None])
+    beyond = sum(len(mark.x) for mark in points if mark.rows is None)
+    assert len(np.unique(rows)) + beyond == CHECKS["continuous"].checked.n
+    assert any(key.words == "all rows" for key in few.legend)
     check = continuous(n=5000, seed=3)
-    checked = check.checked
-    z = checked.z[:, 0]
     chart = fit(check)
-    points = marks(chart, charts.Points)
-    far_points = [mark for mark in points if mark.kind in ("high", "low")]
-    shown = set()
-    for mark in far_points:
-        shown.update(mark.x.tolist())
-    is_far = np.abs(z) > FAR
-    assert {float(x) for x in checked.moments.location[is_far, 0]} <= shown
-    near = [mark for mark in points if (mark.kind, mark.shape) == ("data", "dot")]
-    assert sum(len(mark.x) for mark in near) == MOST_ROWS
-    beyond = [key for key in chart.legend if key.mark in ("up", "down")]
-    up = int((checked.y[:, 0] > chart.y.ends[1]).sum())
-    assert up
-    farthest = f"{checked.y.max():,.0f}"
-    assert beyond[0].words.startswith(f"{up} beyond the axis, to {farthest}")
-    far = sum(len(mark.x) for mark in far_points if mark.shape == "dot")
-    off = sum(len(mark.x) for mark in points if mark.shape in ("up", "down"))
-    assert far + off >= is_far.sum()
-    again = fit(check)
-    np.testing.assert_array_equal(marks(again, charts.Points)[0].x, points[0].x)
+    points = [mark for mark in marks(chart, charts.Points) if mark.rows is not None]
+    rows = np.concatenate([mark.rows for mark in points])
+    assert set(rows) <= set(check.pictures.rows.points)
+    assert len(check.pictures.rows.points) == 800
+    assert any(key.words == "800 rows at random" for key in chart.legend)
+    z = check.checked.z[:, 0]
+    far = sum(len(mark.rows) for mark in points if mark.kind != "data")
+    share = (np.abs(z) > FAR).mean()
+    assert abs(far / 800 - share) < 4 * np.sqrt(share / 800)
 
 
 def test_title_of_the_fit_is_a_plain_share():
     check = CHECKS["continuous"]
     outside = (np.abs(check.checked.z[:, 0]) > stats.norm.ppf(0.95)).mean()
-    assert f"in {100 * outside:.2g}% of the rows" in fit(check).title
+    assert f": {100 * outside:.2g}% of rows lie outside" in fit(check).title
+    assert fit(check).title.endswith("(10% predicted)")
 
 
 def test_no_band_is_claimed_where_only_moments_are_known():
@@ -228,7 +222,8 @@ def test_no_band_is_claimed_where_only_moments_are_known():
     chart = fit(check)
     share = (np.abs(check.checked.z[:, 0]) > 2).mean()
     assert chart.title.endswith(
-        f"two standard deviations around the prediction in {100 * share:.2g}% of the rows"
+        f"{100 * share:.2g}% of rows lie outside two standard deviations around the"
+        " prediction"
     )
     assert not any("%" in key.words for key in chart.legend)
 

@@ -737,10 +737,14 @@ def worst_words(effect: Effect) -> str:
     return _place(effect, worst_cell(effect))
 
 
+def effect_in_short(effect: Effect) -> str:
+    """Say what is wrong by which columns: "The mean is wrong by hr and workingday"."""
+    return f"{effect_subject(effect)}{_by(effect)}{_condition(effect)}"
+
+
 def effect_headline(effect: Effect) -> str:
     """Say what is wrong by which columns, and where most, without a full stop."""
-    subject = f"{effect_subject(effect)}{_by(effect)}"
-    return f"{subject}{_condition(effect)}: {worst_words(effect)}"
+    return f"{effect_in_short(effect)}: {worst_words(effect)}"
 
 
 def _condition(effect: Effect) -> str:

@@ -847,6 +847,7 @@ class Check(Shown, Record):
         command: str | None = None,
         notes: Sequence[str] = (),
         row_labels: bool = True,
+        rows: bool = True,
     ) -> str:
         """Write the report: one HTML file below 1 MB that needs no network.
 
@@ -861,13 +862,23 @@ class Check(Shown, Record):
         notes : sequence of str
             What else the reader should know.
         row_labels : bool
-            Whether outliers are listed by the labels of their rows in the user's index,
-            else by their numbers, counted from 0. Labels may name people.
+            Whether rows are called by their labels in the user's index, else by their
+            numbers, counted from 0. Labels may name people.
+        rows : bool
+            Whether single rows are in the file: points of pictures, which are all rows or a
+            random sample of 800, and a table of the rows farthest from the model.
         """
         from condgof.report import check_page
 
         report = self if row_labels else self.without_labels()
-        return check_page(report, title=title, command=command, notes=notes)
+        return check_page(
+            report,
+            title=title,
+            command=command,
+            notes=notes,
+            row_labels=row_labels,
+            rows=rows,
+        )
 
     def plot(self, what: str | None = None, ax: object = None, **which: Any) -> Any:
         """Draw the four pictures that matter on one figure, or one of the report's on Axes.

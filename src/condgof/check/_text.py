@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from condgof.check._advice import gain_words
-from condgof.check._effect_words import CORRECTION_NOTE, effect_headline, effect_range
+from condgof.check._effect_words import (
+    CORRECTION_NOTE,
+    effect_headline,
+    effect_in_short,
+    effect_range,
+    worst_words,
+)
 from condgof.check._findings import distance
 from condgof.check._numbers import NumberFormat, rows_text
 from condgof.check._quantities import QUANTITIES
@@ -120,7 +126,7 @@ def message(check: Check) -> str:
 def _rejected_sentences(check: Check, groups: Sequence[Slice]) -> list[str]:
     """Return what is wrong, in one or two sentences without full stops."""
     weak = "Weak evidence: " if is_weak(check) else ""
-    atom = next((one for one in check.overall if one.kind == "atom" and one.telling), None)
+    atom = _telling_atom(check)
     if atom is not None:
         # A density gives single values no probability: no change of it gains as much as a
         # point mass would, and other effects may be no more than its traces.
@@ -150,6 +156,35 @@ def _rejected_sentences(check: Check, groups: Sequence[Slice]) -> list[str]:
     return sentences
 
 
+class MessageParts(NamedTuple):
+    """The message in two parts, for a page that sets them apart."""
+
+    headline: str  #: What is wrong, in one short sentence without a full stop.
+    place: str  #: Where most, and the rest of the message; "" without.
+
+
+def message_parts(check: Check) -> MessageParts:
+    """Return the headline and its worst place.
+
+    Without effects the headline is the whole message. Where nothing is wrong, it is the
+    minimum detectable effect, as the verdict says the rest.
+    """
+    groups = [one for one in check.groups if one.pvalue <= check.alpha]
+    if not check.rejected and not groups:
+        return MessageParts(check.power.words.rstrip("."), "")
+    if not check.rejected or not check.effects or _telling_atom(check) is not None:
+        return MessageParts(check.words.rstrip("."), "")
+    first = check.effects[0]
+    place = worst_words(first)
+    sentences = f"{place[:1].upper()}{place[1:]}.{_swapped(check)}"
+    return MessageParts(effect_in_short(first), sentences)
+
+
+def _telling_atom(check: Check) -> Finding | None:
+    """Return a value of y that comes too often, where there is one."""
+    return next((one for one in check.overall if one.kind == "atom" and one.telling), None)
+
+
 def _lowered(sentence: str, after_colon: bool) -> str:
     """Return a sentence as it stands after a colon, its first letter small."""
     return f"{sentence[:1].lower()}{sentence[1:]}" if after_colon else sentence
@@ -159,14 +194,14 @@ def _shares(first: Effect, others: Sequence[Effect]) -> list[str]:
     """Say how much of the avoidable loss the first effects carry, where there are more."""
     if not others:
         return []
-    named = [f"{one.name} {_share(one)}" for one in others[:FURTHER_EFFECTS]]
+    named = [f"{one.name} {share_text(one)}" for one in others[:FURTHER_EFFECTS]]
     more = len(others) - len(named)
     if more:
         named.append(f"{more} more")
-    return [f"This is {_share(first)} of the avoidable loss; then {', '.join(named)}"]
+    return [f"This is {share_text(first)} of the avoidable loss; then {', '.join(named)}"]
 
 
-def _share(effect: Effect) -> str:
+def share_text(effect: Effect) -> str:
     return f"{100.0 * effect.share:.0f}%"
 
 
@@ -349,7 +384,7 @@ def _verdict_lines(check: Check, width: int) -> list[Line]:
     line = [Span(f"{sign} {words}", role), Span(f"   {check.result.pvalue_words}")]
     lines: list[Line] = []
     if check.avoidable_loss is not None:
-        loss, interval = _loss_texts(check.avoidable_loss)
+        loss, interval = loss_texts(check.avoidable_loss)
         spans = [Span(f"   avoidable loss {loss} "), Span(interval, Role.DIM)]
         if sum(display_width(span.text) for span in (*line, *spans)) > width:
             lines.append(tuple(line))
@@ -362,7 +397,7 @@ def _verdict_lines(check: Check, width: int) -> list[Line]:
         lines += paragraph(str(check.result.details["fitted"]), width, before="  ")
     if check.tolerance is not None:
         lines += paragraph(check.tolerance.words, width, before="  ")
-    for note in _notes(check):
+    for note in reading_notes(check):
         lines += paragraph(note, width, before="⚠ ", role=Role.WEAK)
     return lines
 
@@ -380,7 +415,7 @@ class LossTexts(NamedTuple):
     interval: str  #: "[0.38, 0.48]".
 
 
-def _loss_texts(loss: AvoidableLoss) -> LossTexts:
+def loss_texts(loss: AvoidableLoss) -> LossTexts:
     numbers = NumberFormat()
     decimals = min(max(numbers.decimals(loss.estimate, 0.0), 2), 4)
     return LossTexts(
@@ -394,7 +429,7 @@ def short_unit(unit: str) -> str:
     return unit.replace(" a row", "/row")
 
 
-def _notes(check: Check) -> Iterator[str]:
+def reading_notes(check: Check) -> Iterator[str]:
     """Yield what changes how a report is read: impossible rows first."""
     loss = check.avoidable_loss
     if loss is not None and loss.impossible:
@@ -415,10 +450,10 @@ def _effect_lines(check: Check, options: TextOptions) -> list[Line]:
         rows.append(
             (
                 Span(f"{number}  {effect.name}"),
-                Span(_share(effect)),
+                Span(share_text(effect)),
                 Span(ends.first),
                 Span(ends.last),
-                Span(_pvalue(effect.pvalue, effect.pvalue_floor)),
+                Span(pvalue_cell(effect.pvalue, effect.pvalue_floor)),
             )
         )
     columns = (Column("share", ">"), Column("from"), Column("to"), Column("p", ">"))
@@ -449,7 +484,7 @@ def _slice_lines(heading: str, parts: Sequence[Slice], width: int) -> list[Line]
                 Span(part.direction),
                 Span(estimate),
                 Span(interval, Role.DIM),
-                Span(_pvalue(part.pvalue, part.pvalue_floor)),
+                Span(pvalue_cell(part.pvalue, part.pvalue_floor)),
             )
         )
     columns = (
@@ -492,14 +527,14 @@ def _overall_lines(check: Check, options: TextOptions) -> list[Line]:
     lines = table_lines("OVERALL", columns, rows, options.width)
     for finding in findings:
         if finding.kind == "wild":
-            lines += paragraph(_outlier_words(finding), options.width, before="  ")
+            lines += paragraph(outlier_words(finding), options.width, before="  ")
     if options.verbose:
         for finding in findings:
             lines += paragraph(finding.words, options.width, before="  – ")
     return lines
 
 
-def _outlier_words(finding: Finding) -> str:
+def outlier_words(finding: Finding) -> str:
     """Write "outliers: 10 of 3,458 rows (none expected): 1204, 88, and 8 more"."""
     of = f" of {finding.column}" if finding.numbers.get("several") else ""
     count = f"{int(finding.estimate):,} of {rows_text(finding.numbers['n'])}"
@@ -547,6 +582,6 @@ def advice_texts(check: Check) -> list[AdviceText]:
     return [AdviceText(words, gain_words(gains[words])) for words in ordered[:MOST_CHANGES]]
 
 
-def _pvalue(value: float, floor: float) -> str:
+def pvalue_cell(value: float, floor: float) -> str:
     """Write a p-value as a cell of a table: "≤0.001"."""
     return pvalue_number(value, floor).replace(" ", "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from condgof.report import _chart as charts
 from condgof.report import kinds
 from condgof.report._chart import new_figure
+from condgof.report._compared import compared_page, plot_compared
 from condgof.report._coverage import coverage_chart
 from condgof.report._dispatch import (
     available_pictures,
@@ -18,13 +19,13 @@ from condgof.report._dispatch import (
     slice_quantiles,
 )
 from condgof.report._effects import effect_chart, plot_effect
-from condgof.report._findings import card, expected_of, name_of, range_of, value_of
-from condgof.report._fit import FAR, MOST_ROWS, fit
+from condgof.report._fit import FAR, fit
 from condgof.report._forest import forest
 from condgof.report._local import local_chart, plot_local
 from condgof.report._maps import map_of
+from condgof.report._notebook import card
 from condgof.report._null import null_picture
-from condgof.report._page import check_page, compared_page, plot_compared
+from condgof.report._page import check_page
 from condgof.report._panels import column_panel, panels
 from condgof.report._pictures import main_pictures, plot_check, plot_result
 from condgof.report._text import (
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAR",
-    "MOST_ROWS",
     "STYLES",
     "available_pictures",
     "card",
@@ -57,7 +57,6 @@ __all__ = [
     "draw_criterion",
     "draw_power",
     "effect_chart",
-    "expected_of",
     "first_pictures",
     "fit",
     "forest",
@@ -68,7 +67,6 @@ __all__ = [
     "main_pictures",
     "map_of",
     "minus",
-    "name_of",
     "new_figure",
     "null_picture",
     "once_in",
@@ -80,7 +78,6 @@ __all__ = [
     "plot_power",
     "plot_result",
     "profile_drawing",
-    "range_of",
     "script_json",
     "shorten",
     "slice_facts",
@@ -89,7 +86,6 @@ __all__ = [
     "terminal",
     "tick_texts",
     "ticks",
-    "value_of",
     "visible",
 ]
 

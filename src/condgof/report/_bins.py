@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from condgof._typing import AnyArray, IntArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check import Check, Slice
 from condgof.check.curves import ColumnBins
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report._chart import Ends
+from condgof.report._text import tick_texts, ticks
 
 #: Names of ends longer than this leave room for three on an axis, not for five.
 LONG_NAME = 7
@@ -22,15 +23,43 @@ def bin_scale(bins: ColumnBins) -> c.Scale:
     if not bins.edges:
         return c.places(bins.title, bins.names)
     count = len(bins.names)
+    if bins.values:
+        return _even_scale(bins.title, np.array(bins.values))
     is_long = max(map(len, bins.edges[:-1])) > LONG_NAME
     quarters = (0, 2, 4) if is_long else range(5)
-    ticks = sorted({round(k * count / 4) for k in quarters})
+    at_edges = sorted({round(k * count / 4) for k in quarters})
     return c.Scale(
         name=bins.title,
         ends=(-0.5, count - 0.5),
-        at=tuple(tick - 0.5 for tick in ticks),
-        texts=tuple(bins.edges[tick] for tick in ticks),
+        at=tuple(edge - 0.5 for edge in at_edges),
+        texts=tuple(bins.edges[edge] for edge in at_edges),
     )
+
+
+#: The least distance of two ticks of a column in bins, in shares of the axis.
+LEAST_DISTANCE = 0.13
+
+
+def _even_scale(title: str, values: FloatArray) -> c.Scale:
+    """Return the axis of bins of numbers with ticks at round ones.
+
+    Bins are equally wide on the axis, and round numbers stand within them in proportion;
+    those that would touch the tick before are left out.
+    """
+    count = len(values) - 1
+    round_values = np.array(ticks(float(values[0]), float(values[-1]), MOST_ROUND))
+    places = np.interp(round_values, values, np.arange(count + 1) - 0.5)
+    at: list[float] = []
+    kept: list[float] = []
+    for place, value in zip(places.tolist(), round_values.tolist(), strict=True):
+        if not at or place - at[-1] >= LEAST_DISTANCE * count:
+            at.append(place)
+            kept.append(value)
+    return c.Scale(title, (-0.5, count - 0.5), tuple(at), tuple(tick_texts(kept)))
+
+
+#: About as many round numbers are tried.
+MOST_ROUND = 12
 
 
 def shade(ranges: Sequence[Ends], up: Ends) -> c.Boxes:

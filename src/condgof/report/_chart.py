@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from condgof._typing import AnyArray, FloatArray
+from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check import Axis
 from condgof.check.curves import Ends as Ends
 from condgof.check.curves import ends_of as ends_of
@@ -55,6 +55,10 @@ KINDS = (
 MOST_BEYOND = 200
 #: Most letters of a category's name on an axis.
 LONGEST = 20
+#: Width of a chart on a phone, in pixels.
+NARROW_WIDTH = 358
+#: Most height of a chart on a phone, in pixels.
+NARROW_HEIGHT = 300
 #: Intervals with dots smaller than this, in pixels, have thin whiskers.
 SMALL_DOT = 4
 
@@ -78,6 +82,8 @@ class Points(NamedTuple):
     #: "dot", "pin" (an upright line), or the triangles "up", "down", "left" and "right".
     shape: str = "dot"
     size: float = 4.0  #: The diameter of a dot, or the length of a pin, in pixels.
+    #: Where points are single rows, their numbers in the data, (k,).
+    rows: IntArray | None = None
 
 
 class Line(NamedTuple):
@@ -166,6 +172,42 @@ class Text(NamedTuple):
     up: float = 0.0  #: Pixels between the point and the words above it.
 
 
+class Spots(NamedTuple):
+    """Where to point at to read the rows of a chart's table, in the units of its axes.
+
+    Spot i is a rectangle, and belongs to row i of the table; infinite sides are edges.
+    """
+
+    left: AnyArray  #: (k,).
+    right: AnyArray
+    low: AnyArray
+    high: AnyArray
+
+    @classmethod
+    def upright(cls, left: AnyArray, right: AnyArray) -> Spots:
+        """Return spots from the bottom to the top."""
+        ends = np.full(len(left), np.inf)
+        return cls(np.asarray(left), np.asarray(right), -ends, ends)
+
+    @classmethod
+    def places(cls, count: int) -> Spots:
+        """Return upright spots around the places 0, 1, …, count − 1."""
+        at = np.arange(float(count))
+        return cls.upright(at - 0.5, at + 0.5)
+
+    @classmethod
+    def between(cls, at: AnyArray) -> Spots:
+        """Return upright spots around places in order, which meet half way."""
+        inner = 0.5 * (np.asarray(at[1:]) + np.asarray(at[:-1]))
+        return cls.upright(np.append(-np.inf, inner), np.append(inner, np.inf))
+
+    @classmethod
+    def lying(cls, at: AnyArray) -> Spots:
+        """Return spots from the left to the right around places of y."""
+        ends = np.full(len(at), np.inf)
+        return cls(-ends, ends, np.asarray(at) - 0.5, np.asarray(at) + 0.5)
+
+
 class Key(NamedTuple):
     """An entry of the legend."""
 
@@ -192,6 +234,17 @@ class Chart:
     #: Width and height in pixels, without the legend, and without the height that names of
     #: categories need where they are turned.
     size: tuple[int, int] = (460, 300)
+    spots: Spots | None = None  #: Where the rows of the table are.
+    #: Which highlights of subgroups it shows; see `condgof.check.curves.Highlight`.
+    name: str = ""
+
+    @property
+    def narrow(self) -> Chart | None:
+        """The chart as a phone shows it; None where it is narrow enough."""
+        width, height = self.size
+        if width <= NARROW_WIDTH:
+            return None
+        return replace(self, size=(NARROW_WIDTH, min(height, NARROW_HEIGHT)))
 
     @property
     def entries(self) -> tuple[Key, ...]:
@@ -218,6 +271,16 @@ class Chart:
                 yield from mark.parts(self.x, self.y)
             else:
                 yield mark
+
+
+def without_rows(chart: Chart) -> Chart:
+    """Return a chart without the points that are single rows."""
+    marks = tuple(
+        mark
+        for mark in chart.marks
+        if not (isinstance(mark, Points) and (mark.rows is not None or mark.kind == "data"))
+    )
+    return replace(chart, marks=marks)
 
 
 def rule(at: float, lying: bool = True, kind: str = "model", look: str = "") -> Line:
@@ -389,7 +452,19 @@ SHAPES = {
 
 
 def svg(chart: Chart, key: str) -> str:
-    """Draw a chart under its legend; `key` is an id that no other one on the page has."""
+    """Draw a chart under its legend; `key` is an id that no other one on the page has.
+
+    Where it is too wide for a phone, it is drawn twice, and style.css shows one of both.
+    """
+    narrow = chart.narrow
+    if narrow is None:
+        return f"{legend(chart.entries)}{_svg(chart, key, '')}"
+    both = _svg(chart, key, " wider") + _svg(narrow, f"{key}-n", " narrower")
+    return f"{legend(chart.entries)}{both}"
+
+
+def _svg(chart: Chart, key: str, look: str) -> str:
+    """Draw a chart in one size; `look` are classes of charts.css."""
     frame = _Frame(chart)
     inside = ""
     over = ""
@@ -406,8 +481,9 @@ def svg(chart: Chart, key: str) -> str:
     width = _n(frame.width)
     height = _n(frame.height)
     return (
-        f'{legend(chart.entries)}<svg class="chart" viewBox="0 0 {width} {height}"'
-        f' width="{width}" height="{height}" role="img" aria-label="{html(chart.title)}"'
+        f'<svg class="chart{look}" viewBox="0 0 {width} {height}" width="{width}"'
+        f' height="{height}" data-frame="{frame.data}" role="img"'
+        f' aria-label="{html(chart.title)}"'
         f' aria-describedby="{key}-d" focusable="false"><desc'
         f' id="{key}-d">{html(chart.desc)}</desc><clipPath id="{key}-c"><path d="M{left}'
         f' {top}H{right}V{floor}H{left}Z"/></clipPath>{frame.axes()}<g'
@@ -482,6 +558,12 @@ class _Frame:
         self.floor = height - 12 - 12 * bool(self.x.texts) - 20 * bool(self.x.name)
         self.at_x = partial(_place, self.x.ends, self.left, self.right)
         self.at_y = partial(_place, self.y.ends, self.floor, self.top)
+
+    @property
+    def data(self) -> str:
+        """Where data are drawn, for the script: pixels and data at all four edges."""
+        pixels = (self.left, self.right, self.floor, self.top)
+        return " ".join(f"{edge:.6g}" for edge in (*pixels, *self.x.ends, *self.y.ends))
 
     def axes(self) -> str:
         """Draw ticks, faint lines across, and the names of both axes."""

@@ -58,4 +58,5 @@ def coverage_chart(check: Check) -> Chart:
             c.Key("dot", "high", "more than predicted"),
             c.Key("dot", "low", "fewer than predicted"),
         ),
+        spots=c.Spots.between(nominal),
     )

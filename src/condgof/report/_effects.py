@@ -37,6 +37,8 @@ MOST_TICKS = 12
 HALF_MARK = 0.32
 #: How far an open first or last bin reaches, in widths of its neighbour.
 OPEN_BIN = 1.0
+#: Width and height of the picture of an effect, in pixels.
+SIZE = (540, 330)
 #: Pixels by which numbers in cells of a map are moved down, so that they are centred.
 DOWN = 4.0
 
@@ -169,7 +171,8 @@ def _bar(effect: Effect) -> Chart:
         marks=(bar, model, whiskers),
         table=_table(effect, effect.cells),
         legend=(c.Key("line", "model", "predicted"),),
-        size=(460, 150),
+        size=(540, 150),
+        spots=c.Spots.lying(place),
     )
 
 
@@ -190,6 +193,8 @@ def _categories(effect: Effect) -> Chart:
         marks=(_predicted_marks(numbers, at), _intervals(numbers, at)),
         table=_table(effect, cells),
         legend=_legend(effect),
+        size=SIZE,
+        spots=c.Spots.places(len(cells)),
     )
 
 
@@ -240,6 +245,8 @@ def _single_values(effect: Effect) -> Chart:
         marks=(model, c.Line(at, numbers.estimate, "soft"), _intervals(numbers, at)),
         table=_table(effect, cells),
         legend=_legend(effect),
+        size=SIZE,
+        spots=c.Spots.between(at),
     )
 
 
@@ -274,6 +281,8 @@ def _steps(effect: Effect) -> Chart:
         marks=marks,
         table=_table(effect, cells),
         legend=(*_legend(effect), c.Key("box", "shade", "interval")),
+        size=SIZE,
+        spots=c.Spots.upright(edges[:-1], edges[1:]),
     )
 
 
@@ -330,7 +339,8 @@ def _map(effect: Effect) -> Chart:
         marks=tuple(marks),
         table=_table(effect, effect.cells),
         legend=_map_legend(effect, steps),
-        size=(520, 340),
+        size=SIZE,
+        spots=c.Spots(across - 0.5, across + 0.5, up - 0.5, up + 0.5),
     )
 
 

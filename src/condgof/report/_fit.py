@@ -11,11 +11,13 @@ from condgof.check import Axis, Check, Slice
 from condgof.check.curves import (
     HALF_WIDTH_90,
     MOMENT_REACH,
+    MOST_POINTS,
     ColumnBins,
     FitByBin,
     RowResiduals,
     axis_of,
     bins_of,
+    drawn_positions,
     fit_by_bin,
     names_column,
     part_rows,
@@ -27,10 +29,10 @@ from condgof.report._bins import bin_scale, shade
 from condgof.report._chart import Chart
 from condgof.result import number
 
-#: Rows that are drawn at random among those inside the model's 99% interval.
-MOST_ROWS = 800
-#: Most rows that are drawn on either side outside the model's 99% interval.
-MOST_FAR = 200
+#: Diameter of the point of a row, in pixels.
+POINT_SIZE = 4.0
+#: The same outside of the model's 99% interval.
+FAR_POINT_SIZE = 5.5
 #: Half the width of the 99% interval of N(0, 1).
 FAR = 2.5758
 #: Half the width of the 50% interval of N(0, 1).
@@ -60,10 +62,12 @@ def fit(
     *,
     y: int = 0,
     numbers: FitByBin | None = None,
+    points: int = MOST_POINTS,
 ) -> Chart | None:
     """Draw y against what is predicted, or a column; the range of a slice is shaded.
 
-    `numbers` are those by bin, where they are known already.
+    `numbers` are those by bin, where they are known already. Of more rows than `points`, a
+    random sample is drawn.
     """
     checked = check.checked
     axis = axis_of(checked, column, y)
@@ -96,19 +100,38 @@ def fit(
             ranges = bins.extent(axis, inside)
         marks.append(shade(ranges, up))
     marks += _model_marks(checked, residuals, axis, bins, x.ends)
+    shown = np.intersect1d(drawn, drawn_positions(checked.n, points))
     rows, legend = _row_marks(
-        checked.n, residuals, across[drawn], values[drawn], z[drawn], x.ends, up
+        checked,
+        residuals,
+        shown,
+        x=across[shown],
+        y=values[shown],
+        z=z[shown],
+        ends=x.ends,
+        up=up,
     )
     residual_name = f"residual of {name}, in standard deviations"
     return Chart(
-        title=_title(checked.n, numbers),
+        title=_title(checked.n, numbers, x.name),
         x=x,
         y=c.numeric(residual_name if residuals.bands is None else name, up),
         marks=(*marks, *rows),
         table=_table(residuals, numbers, x.name),
         legend=legend,
         size=(540, 330),
+        spots=_spots(axis, bins),
     )
+
+
+def _spots(axis: Axis, bins: ColumnBins) -> c.Spots:
+    """Return where the bins of the table are along the column."""
+    if axis.levels is not None:
+        return c.Spots.places(len(bins.names))
+    values = [axis.values[rows] for rows in bins.rows]
+    left = np.array([some.min() for some in values])
+    right = np.array([some.max() for some in values])
+    return c.Spots.upright(left, right)
 
 
 def _band_ends(residuals: RowResiduals, across: FloatArray, ends: c.Ends) -> list[float]:
@@ -127,11 +150,17 @@ def _band_name(numbers: FitByBin) -> str:
     return "two standard deviations around the prediction"
 
 
-def _title(n: int, numbers: FitByBin) -> str:
+def _title(n: int, numbers: FitByBin, x_name: str) -> str:
+    """Say how many rows lie outside of the band, and how many should."""
     known = numbers.known_rows
-    of = "the rows" if known == n else f"{known:,} rows"
+    of = "rows" if known == n else f"the {known:,} rows whose band is known"
     share = percent(numbers.overall_outside)
-    return f"{numbers.y} lies outside {_band_name(numbers)} in {share} of {of}"
+    expected = " (10% predicted)" if numbers.band == "interval" else ""
+    what = "residuals" if numbers.is_residual else numbers.y
+    return (
+        f"{what} against {x_name}: {share} of {of} lie outside"
+        f" {_band_name(numbers)}{expected}"
+    )
 
 
 def percent(share: Any) -> str:
@@ -207,47 +236,47 @@ def _band_parts(
 
 
 def _row_marks(
-    n: int,
+    checked: CheckedRows,
     residuals: RowResiduals,
+    shown: IntArray,
+    *,
     x: FloatArray,
     y: FloatArray,
     z: FloatArray,
     ends: c.Ends,
     up: c.Ends,
 ) -> tuple[list[c.Mark], tuple[c.Key, ...]]:
-    """Draw some rows at random, and all that are far from the model.
+    """Draw the rows at positions `shown` (k,): all rows, or a random sample.
 
-    Rows beyond the edges are marked there. Returns the marks and the legend.
+    `x`, `y` and `z` are theirs, (k,). Rows beyond the edges are marked there. Returns the
+    marks and the legend.
     """
     kinds: AnyArray = np.where(z > FAR, "high", np.where(z < -FAR, "low", "data"))
     edge_marks, edge_keys, inside = c.beyond(x, y, ends, up, kinds)
     rng = np.random.default_rng(0)
-    near = np.flatnonzero(inside & (kinds == "data"))
-    words = "data"
-    if len(near) > MOST_ROWS:
-        near = np.sort(rng.choice(near, MOST_ROWS, replace=False))
-        words = f"data, {MOST_ROWS} of {n:,} rows"
     values = np.unique(x)
     if len(values) <= MOST_JITTERED:
         step = np.diff(values).min(initial=1.0)
         x = x + step * rng.uniform(-JITTER, JITTER, len(x))
     if residuals.are_counts:
         y = y + rng.uniform(-JITTER, JITTER, len(y))
-    marks: list[c.Mark] = [c.Points(x[near], y[near])]
+    words = "all rows" if len(shown) == checked.n else f"{len(shown):,} rows at random"
+    marks: list[c.Mark] = []
     legend = [c.Key("dot", "data", words)]
-    for kind, side in (("high", "above"), ("low", "below")):
-        far = np.flatnonzero(inside & (kinds == kind))
-        if len(far):
-            furthest = far[np.argsort(-np.abs(z[far]), kind="stable")[:MOST_FAR]]
-            marks.append(c.Points(x[furthest], y[furthest], kind, size=5.5))
-            legend.append(c.Key("dot", kind, _far_words(residuals, len(far), side)))
+    for kind, side in (("data", ""), ("high", "above"), ("low", "below")):
+        some = np.flatnonzero(inside & (kinds == kind))
+        if not len(some):
+            continue
+        rows = checked.rows[shown[some]]
+        size = POINT_SIZE if kind == "data" else FAR_POINT_SIZE
+        marks.append(c.Points(x[some], y[some], kind, size=size, rows=rows))
+        if kind != "data":
+            legend.append(c.Key("dot", kind, f"{side} {_far_name(residuals)}"))
     return [*marks, *edge_marks], (*legend, *edge_keys, *_model_keys(residuals))
 
 
-def _far_words(residuals: RowResiduals, count: int, side: str) -> str:
-    place = "the 99% band" if residuals.are_normal else "by 2.58 sd or more"
-    some = f" ({MOST_FAR} drawn)" if count > MOST_FAR else ""
-    return f"{count:,} {side} {place}{some}"
+def _far_name(residuals: RowResiduals) -> str:
+    return "the 99% band" if residuals.are_normal else "by 2.58 SD or more"
 
 
 def _model_keys(residuals: RowResiduals) -> tuple[c.Key, ...]:

@@ -60,7 +60,8 @@ def forest(items: Sequence[Slice]) -> Chart | None:
     kind, _, label = about
     listed: list[tuple[Slice, Finding]] = []
     for part in items:
-        listed += [(part, f) for f in part.findings if f.about == about]
+        # What leads elsewhere is of another kind: it would be "not certain" on this axis.
+        listed += [(part, f) for f in part.findings[:1] if f.about == about]
     if len(listed) > MOST_NAMED_ROWS:
         listed.sort(key=lambda each: each[1].expected - each[1].estimate)
     count = len(listed)
@@ -98,6 +99,7 @@ def intervals(
     legend: tuple[c.Key, ...] = (),
     turned: bool = False,
     wide: int = 460,
+    name: str = "",
 ) -> Chart:
     """Draw estimates with intervals, the first on top.
 
@@ -143,4 +145,6 @@ def intervals(
         ),
         legend=legend,
         size=(wide, UNNAMED_HEIGHT if unnamed else 60 + 40 * count),
+        spots=c.Spots.lying(at),
+        name=name,
     )

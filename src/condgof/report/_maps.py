@@ -104,6 +104,7 @@ def map_of(
         ),
         legend=_legend(numbers, top, kinds),
         size=(460, 340),
+        spots=c.Spots(x - 0.5, x + 0.5, y - 0.5, y + 0.5),
     )
 
 

@@ -57,4 +57,5 @@ def null_picture(result: GofResult) -> Chart | None:
         ),
         table=c.table({"statistic": c.spans(edges[:-1], edges[1:]), "draws": counts}),
         legend=c.keys("box band50 draws if the model is right; line data the data"),
+        spots=c.Spots.upright(edges[:-1], edges[1:]),
     )

@@ -67,6 +67,8 @@ def column_panel(
         table=_profile_table(title, numbers, drawing),
         legend=c.keys(drawing.legend),
         size=WIDE_PANEL if wide else SMALL_PANEL,
+        spots=c.Spots.places(len(numbers.bins)),
+        name=f"column {axis.name}",
     )
 
 

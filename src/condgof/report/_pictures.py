@@ -39,6 +39,7 @@ PICTURE_NAMES = (
     "effect",
     "null",
     "reliability",
+    "class",
     "classes",
     "rootogram",
     "coverage",

@@ -70,7 +70,9 @@ def pit_picture(pit: PitHistogram, name: str) -> Chart:
         legend=c.keys(
             "box bar data; box barx outside the band; box band90 if the model is right"
         ),
-        size=(420, 330),
+        size=(540, 330),
+        spots=c.Spots.upright(pit.edges[:-1], pit.edges[1:]),
+        name="pit",
     )
 
 
@@ -106,6 +108,7 @@ def histogram_picture(
         marks=(c.bars(edges, histogram.density, kinds), model, *far),
         table=c.table({"residual": c.spans(edges[:-1], edges[1:]), "rows": histogram.rows}),
         legend=c.keys(words) + far_keys,
+        spots=c.Spots.upright(edges[:-1], edges[1:]),
     )
 
 
@@ -165,6 +168,7 @@ def quantile_picture(
         marks=(*marks, *far),
         table=table,
         legend=keys + far_keys,
+        spots=c.Spots.between(quantiles.expected),
     )
 
 

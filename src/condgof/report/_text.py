@@ -192,8 +192,19 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]])
 
     body = "".join(f"<tr>{cells(row, ROW, 'td')}</tr>" for row in rows)
     return (
-        f'<div class="wide"><table><caption>{html(caption)}</caption><thead><tr>'
+        '<div class="wide" tabindex="0" role="group"'
+        f' aria-label="{html(caption)}"><table><caption>{html(caption)}</caption>'
+        "<thead><tr>"
         f"{cells(header, COLUMN, COLUMN)}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def section(heading: str, key: str, *body: str) -> str:
+    """Return a section with its heading, which links to itself; `key` is its id."""
+    link = f'<a class="link" href="#{key}" aria-label="Link to {html(heading)}">#</a>'
+    return (
+        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{html(heading)}'
+        f"</h2>{link}{''.join(body)}</section>"
     )
 
 
@@ -206,3 +217,10 @@ def bullets(items: Iterable[object]) -> str:
     """Return a list in HTML; "" without items."""
     inside = "".join(f"<li>{html(item)}</li>" for item in items)
     return f"<ul>{inside}</ul>" if inside else ""
+
+
+def code(text: str) -> str:
+    """Return lines of code with a button that copies them; line ends stay."""
+    lines = "\n".join(map(html, text.splitlines()))
+    button = '<button type="button" class="copy">Copy</button>'
+    return f'<div class="code"><pre><code>{lines}</code></pre>{button}</div>'

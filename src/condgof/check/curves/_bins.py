@@ -42,6 +42,8 @@ class ColumnBins:
     #: Where bins of many values begin, and where the last one ends, (B + 1,); () where
     #: each bin is one value.
     edges: tuple[str, ...] = ()
+    #: The same as numbers; () where these are no numbers.
+    values: tuple[float, ...] = ()
 
     @property
     def rows(self) -> list[IntArray]:
@@ -122,7 +124,16 @@ def _ranges(axis: Axis, most: int) -> ColumnBins:
         names=tuple(a if a == b else f"{a} to {b}" for a, b in zip(low, high, strict=True)),
         title=axis.title,
         edges=(*low, high[-1]),
+        values=_edge_values(axis, codes, count),
     )
+
+
+def _edge_values(axis: Axis, codes: IntArray, count: int) -> tuple[float, ...]:
+    """Return where bins of numbers begin, and where the last one ends; () of dates."""
+    if axis.kind not in ("numbers", "integers"):
+        return ()
+    starts = [float(axis.values[codes == b].min()) for b in range(count)]
+    return (*starts, float(axis.values[codes == count - 1].max()))
 
 
 def _end(axis: Axis, value: float) -> str:

@@ -17,9 +17,12 @@ from condgof.check.curves._overall import (
     MOST_CLASSES,
     MOST_STEPS,
     MOST_STEPS_OF_SUBGROUP,
+    class_confidences,
     class_shares,
     confidence_of,
     coverage_curve,
+    event_curve,
+    pit_bars,
     pit_histogram,
     reliability_curve,
     residual_histogram,
@@ -57,6 +60,12 @@ NormalScores: TypeAlias = ContinuousRows | SeveralRows
 OneColumn: TypeAlias = ContinuousRows | SingleMarginalRows
 #: Rows of which nothing that was predicted is known.
 ScoresAlone: TypeAlias = ScoreRows | CircularScoreRows
+#: Rows with scores z, (n, d_y), that measure how far each row is from the model.
+RowsWithScores: TypeAlias = (
+    ContinuousRows | SeveralRows | SingleMarginalRows | MomentRows | CountRows
+)
+#: Rows with scores (n,) by which they are outliers.
+RowsWithFarScores: TypeAlias = CensoredRows | CircularRows
 
 #: Residuals are cut at ± this before columns of y are compared: outliers decide nothing.
 CUT = 2.5
@@ -138,6 +147,25 @@ def row_residuals(checked: CheckedRows) -> RowResiduals | None:
     not_registered("row_residuals", checked)
 
 
+class RowDistances(NamedTuple):
+    """How far each row is from what the model predicts."""
+
+    name: str  #: What it is measured by.
+    values: FloatArray  #: (n,).
+
+
+@singledispatch
+def row_distances(checked: CheckedRows) -> RowDistances | None:
+    """Return how far rows are from the model; None where the model does not say."""
+    not_registered("row_distances", checked)
+
+
+@singledispatch
+def overall_codes(checked: CheckedRows) -> dict[str, IntArray]:
+    """Return into which bar of a picture of all rows each row falls, (n,), by picture."""
+    not_registered("overall_codes", checked)
+
+
 def strongest_column(checked: CheckedRows) -> int:
     """Return the column of y that is most off; 0 where there are no residuals."""
     residuals = row_residuals(checked)
@@ -209,6 +237,32 @@ def _(checked: NormalScores, part: Slice | None) -> MapValues | None:
     return _residual_map(checked, _normal_residuals(checked), part)
 
 
+@row_distances.register(ContinuousRows)
+@row_distances.register(SeveralRows)
+@row_distances.register(SingleMarginalRows)
+@row_distances.register(MomentRows)
+@row_distances.register(CountRows)
+def _(checked: RowsWithScores) -> RowDistances | None:
+    return RowDistances("|z|", np.abs(checked.z).max(axis=1))
+
+
+@overall_codes.register
+def _(checked: ContinuousRows) -> dict[str, IntArray]:
+    return {"pit": pit_bars(checked.pit[:, 0])}
+
+
+@overall_codes.register(SeveralRows)
+@overall_codes.register(MomentRows)
+@overall_codes.register(CensoredRows)
+@overall_codes.register(StatementRows)
+@overall_codes.register(CircularRows)
+@overall_codes.register(ScoreRows)
+@overall_codes.register(CircularScoreRows)
+def _(checked: CheckedRows) -> dict[str, IntArray]:
+    """Nothing: their pictures of all rows have no bars that rows fall into."""
+    return {}
+
+
 # Means and standard deviations alone: residuals of no known law
 
 
@@ -271,6 +325,15 @@ def _(checked: CountRows, part: Slice | None) -> MapValues | None:
     return _residual_map(checked, _count_residuals(checked), part)
 
 
+@overall_codes.register
+def _(checked: CountRows) -> dict[str, IntArray]:
+    bars = rootogram_of(checked)
+    if bars is None:
+        return {}
+    counts = checked.y[:, 0].astype(int)
+    return {"rootogram": np.searchsorted(bars.starts, counts, side="right") - 1}
+
+
 # Classes
 
 
@@ -285,6 +348,9 @@ def _(checked: ClassRows) -> dict[str, Any]:
     return {
         "reliability": reliability_curve(confidence_of(checked)),
         "classes": class_shares(checked, every_row).furthest(MOST_CLASSES),
+        "class reliability": {
+            name: reliability_curve(one) for name, one in class_confidences(checked).items()
+        },
     }
 
 
@@ -320,6 +386,22 @@ def _(checked: ClassRows, part: Slice | None) -> MapValues | None:
             return MapValues((checked.codes == k) - p[:, k], "class")
     confidence = confidence_of(checked)
     return MapValues(confidence.probability - confidence.right, "confidence")
+
+
+@row_distances.register
+def _(checked: ClassRows) -> RowDistances | None:
+    p = np.asarray(checked.probabilities, dtype=float)[np.arange(checked.n), checked.codes]
+    with np.errstate(divide="ignore"):
+        return RowDistances("−log P(y)", -np.log(p))
+
+
+@overall_codes.register
+def _(checked: ClassRows) -> dict[str, IntArray]:
+    shares = class_shares(checked, np.ones(checked.n, bool)).furthest(MOST_CLASSES)
+    place = np.full(len(checked.class_names), -1)
+    for k, name in enumerate(shares.names):
+        place[checked.class_names.index(name)] = k
+    return {"classes": place[checked.codes]}
 
 
 # Quantiles and intervals
@@ -380,6 +462,16 @@ def _(checked: StatementRows, part: Slice | None) -> MapValues | None:
     return MapValues(missed, _statement_quantity(checked))
 
 
+@row_distances.register
+def _(checked: StatementRows) -> RowDistances | None:
+    """By the width from the lowest to the highest quantile, or of the widest interval."""
+    if checked.moments is None:
+        return None
+    error = np.abs(checked.y[:, 0] - checked.moments.location[:, 0])
+    width = np.maximum(checked.width[:, 0], np.finfo(float).tiny)
+    return RowDistances("distance from the middle, in predicted widths", error / width)
+
+
 # Censored times
 
 
@@ -390,14 +482,19 @@ def _(checked: CensoredRows) -> RowResiduals | None:
 
 @overall_curves.register
 def _(checked: CensoredRows) -> dict[str, Any]:
-    curve = survival_curve(checked, np.arange(checked.n))
-    return {} if curve is None else {"survival": curve.thinned(MOST_STEPS)}
+    every_row = np.arange(checked.n)
+    curve = survival_curve(checked, every_row)
+    events = event_curve(checked, every_row)
+    found = {"events": events, "survival": curve and curve.thinned(MOST_STEPS)}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 @subgroup_curves.register
 def _(checked: CensoredRows, part: Slice) -> dict[str, Any]:
-    curve = survival_curve(checked, np.flatnonzero(part_rows(checked, part)))
-    return {"survival": None if curve is None else curve.thinned(MOST_STEPS_OF_SUBGROUP)}
+    rows = np.flatnonzero(part_rows(checked, part))
+    curve = survival_curve(checked, rows)
+    thinned = None if curve is None else curve.thinned(MOST_STEPS_OF_SUBGROUP)
+    return {"events": event_curve(checked, rows), "survival": thinned}
 
 
 @column_profile.register
@@ -408,6 +505,12 @@ def _(checked: CensoredRows, bins: list[IntArray], y: int) -> Profile | None:
 @map_values.register
 def _(checked: CensoredRows, part: Slice | None) -> MapValues | None:
     return None
+
+
+@row_distances.register(CensoredRows)
+@row_distances.register(CircularRows)
+def _(checked: RowsWithFarScores) -> RowDistances | None:
+    return RowDistances("|z|", np.abs(checked.far_scores))
 
 
 # Angles
@@ -451,6 +554,12 @@ def _(checked: CircularRows, part: Slice | None) -> MapValues | None:
 
 
 # Stein scores alone
+
+
+@row_distances.register(ScoreRows)
+@row_distances.register(CircularScoreRows)
+def _(checked: ScoresAlone) -> RowDistances | None:
+    return None
 
 
 @row_residuals.register(ScoreRows)

@@ -80,10 +80,20 @@ class PitHistogram(Record):
         return self.heights < self.low
 
 
+def _pit_bar_count(n: int) -> int:
+    return int(np.clip(n // ROWS_OF_PIT_BAR, FEWEST_PIT_BARS, MOST_PIT_BARS))
+
+
+def pit_bars(pit: FloatArray) -> IntArray:
+    """Return the bar of the histogram that each PIT falls into, (n,)."""
+    bars = _pit_bar_count(len(pit))
+    return np.asarray(np.clip(np.floor(bars * pit).astype(int), 0, bars - 1))
+
+
 def pit_histogram(pit: FloatArray) -> PitHistogram:
     """Return the histogram of PITs (n,)."""
     n = len(pit)
-    bars = int(np.clip(n // ROWS_OF_PIT_BAR, FEWEST_PIT_BARS, MOST_PIT_BARS))
+    bars = _pit_bar_count(n)
     rows, edges = np.histogram(pit, bars, (0.0, 1.0))
     expected = binomial_range(n, 1 / bars, each_error(bars))
     return PitHistogram(
@@ -230,6 +240,15 @@ def confidence_of(checked: ClassRows) -> Confidence:
     """Return whether the most probable class was right in each row, and its probability."""
     p = np.asarray(checked.probabilities, dtype=float)
     return Confidence(right=p.argmax(axis=1) == checked.codes, probability=p.max(axis=1))
+
+
+def class_confidences(checked: ClassRows) -> dict[str, Confidence]:
+    """Return whether each large class came, and its probability; of two the second."""
+    p = np.asarray(checked.probabilities, dtype=float)
+    return {
+        checked.class_names[k]: Confidence(right=checked.codes == k, probability=p[:, k])
+        for k in checked.largest_classes
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,6 +468,47 @@ class SurvivalCurve(Record):
             low=self.low[some],
             high=self.high[some],
         )
+
+
+#: The bound of a Brownian motion on [0, 1]: it stays within with probability 0.95.
+MOTION_BOUND = 2.2414
+
+
+@dataclass(frozen=True, eq=False)
+class EventCurve(Record):
+    """Events observed and expected up to each of T times, (T,) each.
+
+    Observed less expected events are a martingale, near to a Brownian motion in the
+    expected events: the whole curve lies between `low` and `high` with probability 0.95
+    if the model is right.
+    """
+
+    times: FloatArray  #: In the unit of y.
+    observed: IntArray
+    expected: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def outside(self) -> AnyArray:
+        """At which times the data leave the band, (T,)."""
+        return (self.observed < self.low) | (self.observed > self.high)
+
+
+def event_curve(checked: CensoredRows, rows: IntArray) -> EventCurve | None:
+    """Return events of some rows, by their positions (m,); None where Λ is not known."""
+    expected = checked.expected_in_time(rows)
+    if expected is None or not len(expected):
+        return None
+    events = np.sort(checked.y[rows, 0][checked.event[rows]])
+    half = MOTION_BOUND * np.sqrt(expected[-1])
+    return EventCurve(
+        times=checked.times,
+        observed=np.searchsorted(events, checked.times, side="right"),
+        expected=expected,
+        low=np.maximum(expected - half, 0.0),
+        high=expected + half,
+    )
 
 
 def thinned_steps(count: int, most: int) -> IntArray:

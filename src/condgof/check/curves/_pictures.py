@@ -25,6 +25,12 @@ from condgof.check.curves._kinds import (
 )
 from condgof.check.curves._maps import ColumnMap, column_map
 from condgof.check.curves._profiles import Profile
+from condgof.check.curves._rows import (
+    Highlight,
+    ShownRows,
+    highlights_of,
+    shown_rows,
+)
 from condgof.result import Record, plain
 
 if TYPE_CHECKING:
@@ -150,16 +156,22 @@ class Pictures(Record):
     columns: tuple[ColumnPanel, ...]  #: That which explains most first.
     slices: tuple[SubgroupPictures, ...]  #: Of the first slices.
     groups: tuple[SubgroupPictures, ...]  #: Of the first groups.
+    #: Where the rows of effects, slices and groups lie in the pictures of all rows.
+    highlights: tuple[Highlight, ...]
+    rows: ShownRows  #: Which single rows are drawn, and which are listed.
 
 
 def pictures_of(check: Check) -> Pictures:
     """Compute what the pictures of a report draw."""
     axis = axis_of(check.checked, None)
+    panels = column_panels(check)
     return Pictures(
         fit=None if axis is None else fit_by_bin(check, axis),
-        columns=column_panels(check),
+        columns=panels,
         slices=tuple(subgroup_pictures(check, one) for one in check.slices[:MOST_DRAWN]),
         groups=tuple(subgroup_pictures(check, one) for one in check.groups[:MOST_DRAWN]),
+        highlights=highlights_of(check, panels),
+        rows=shown_rows(check),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -42,6 +42,10 @@ CUT_ROWS = 500
 CUT_TIMES = 33
 #: Significant digits of the ends of the thirds, as sentences give them.
 CUT_DIGITS = 2
+#: Times at which pictures count events: quantiles of y.
+CURVE_TIMES = 40
+#: Of more rows than this, pictures do not count events in time: Λ would take 16 MB.
+MOST_ROWS_IN_TIME = 50_000
 #: The largest Λ at the end of a third. In double precision nobody is left there.
 LARGEST_HAZARD = 1e6
 
@@ -73,6 +77,10 @@ class CensoredRows(CheckedRows):
     #: to which about a third, and two thirds, of all events are expected.
     cuts: tuple[float, float]
     hazard_at_cuts: FloatArray  #: Λ at these times, (n, 2).
+    #: Times at which pictures count events, (T,), and Λ then, (n, T); () until they are
+    #: asked for.
+    times: FloatArray = field(default_factory=lambda: np.zeros(0))
+    hazard_in_time: FloatArray | None = None
 
     @classmethod
     def from_law(
@@ -91,6 +99,23 @@ class CensoredRows(CheckedRows):
             cuts=cuts,
             hazard_at_cuts=hazard_at_times(law, np.array(cuts)),
         )
+
+    def with_bands(self, law: Law, seed: Seed) -> Self:
+        """Return the rows with Λ at the times at which pictures count events."""
+        if self.n > MOST_ROWS_IN_TIME:
+            return self
+        levels = np.linspace(0.0, 1.0, CURVE_TIMES + 1)[1:]
+        times = np.unique(np.quantile(self.y[:, 0], levels, method="inverted_cdf"))
+        in_time = hazard_at_times(law, times)
+        return replace(self, times=times, hazard_in_time=in_time)
+
+    def expected_in_time(self, rows: IntArray) -> FloatArray | None:
+        """Return how many events of some rows are expected up to each of `times`, (T,)."""
+        if self.hazard_in_time is None:
+            return None
+        reached = np.minimum(self.hazard_in_time[rows], self.hazard[rows][:, None])
+        entry = self.hazard_at_entry[rows][:, None]
+        return np.asarray(np.maximum(reached - entry, 0.0).sum(axis=0, dtype=float))
 
     @property
     def periods(self) -> Periods:

@@ -11,6 +11,7 @@ from condgof._typing import IntArray
 from condgof.check import Check, Slice
 from condgof.check.curves import (
     ColumnPanel,
+    EventCurve,
     SurvivalCurve,
     overall_curves,
     part_rows,
@@ -45,6 +46,46 @@ def survival(checked: CensoredRows, part: Slice | None = None) -> Chart | None:
     return _survival_chart(curves.get("survival"), count)
 
 
+def events(checked: CensoredRows, part: Slice | None = None) -> Chart | None:
+    """Draw events observed and expected up to each time, with a band around the latter."""
+    curves = overall_curves(checked) if part is None else subgroup_curves(checked, part)
+    curve = curves.get("events")
+    return None if curve is None else _event_chart(checked, curve)
+
+
+def _event_chart(checked: CensoredRows, curve: EventCurve) -> Chart:
+    times = np.append(0.0, curve.times)
+    steps_x = np.repeat(times, 2)[1:]
+    steps_y = np.repeat(np.append(0.0, curve.observed), 2)[:-1]
+    top = 1.05 * float(max(curve.high[-1], curve.observed[-1]))
+    return Chart(
+        title=(
+            f"{curve.observed[-1]:,} events observed, {curve.expected[-1]:,.1f} expected"
+        ),
+        x=c.numeric(checked.y_name, (min(0.0, float(times.min())), float(times[-1]))),
+        y=c.numeric("events up to then", (0.0, top)),
+        marks=(
+            c.Band(curve.times, curve.low, curve.high),
+            c.Line(times, np.append(0.0, curve.expected)),
+            c.Line(steps_x, steps_y, "data"),
+        ),
+        table=c.table(
+            {
+                f"{checked.y_name} up to": curve.times,
+                "observed": curve.observed,
+                "expected": curve.expected,
+                "95% band for all": c.spans(curve.low, curve.high),
+            }
+        ),
+        legend=c.keys(
+            "line data observed; line model expected; box band90 95% band if the model is"
+            " right"
+        ),
+        size=(540, 330),
+        spots=c.Spots.between(curve.times),
+    )
+
+
 def _survival_chart(curve: SurvivalCurve | None, count: int) -> Chart | None:
     """Draw the curve of `count` rows."""
     if curve is None:
@@ -54,7 +95,7 @@ def _survival_chart(curve: SurvivalCurve | None, count: int) -> Chart | None:
     grid = np.linspace(0.0, last, CURVE_POINTS)
     steps_x = np.repeat(np.append(0.0, at), 2)[1:]
     steps_y = np.repeat(np.append(1.0, curve.survival), 2)[:-1]
-    title = "Rows survive as long as the model says"
+    title = "Share without event"
     if curve.outside.any():
         distance = np.abs(curve.survival - curve.expected)
         k = int(np.argmax(np.where(curve.outside, distance, 0.0)))
@@ -88,19 +129,21 @@ def _survival_chart(curve: SurvivalCurve | None, count: int) -> Chart | None:
 
 @first_pictures.register
 def _(checked: CensoredRows, check: Check) -> list[Chart | None]:
-    return [survival(checked)]
+    return [events(checked) or survival(checked)]
 
 
 @available_pictures.register
 def _(checked: CensoredRows) -> dict[str, Picture]:
     def draw_survival(check: Check, part: Slice | None = None) -> Chart | None:
-        return survival(checked, part)
+        return events(checked, part) or survival(checked, part)
 
     return {"survival": draw_survival}
 
 
 @slice_picture.register
 def _(checked: CensoredRows, part: Slice, curves: Mapping[str, Any]) -> Chart | None:
+    if curves.get("events") is not None:
+        return _event_chart(checked, curves["events"])
     return _survival_chart(curves.get("survival"), part.n)
 
 

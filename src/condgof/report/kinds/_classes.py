@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgof._typing import IntArray
-from condgof.check import Check, Slice
+from condgof._typing import FloatArray, IntArray
+from condgof.check import Check, Slice, percent
 from condgof.check.curves import (
     MOST_CLASSES,
     ClassShares,
@@ -16,6 +16,7 @@ from condgof.check.curves import (
     ReliabilityCurve,
     class_shares,
     confidence_of,
+    overall_curves,
     part_rows,
     reliability_curve,
 )
@@ -85,7 +86,7 @@ def _reliability_chart(curve: ReliabilityCurve) -> Chart:
     often = rounded(float(np.average(curve.right, weights=curve.rows)))
     ways = "dot even how often it was right; dot high too sure; dot low not sure enough"
     return Chart(
-        title=f"The model says {mean} and is right in {often} of the rows",
+        title=f"Mean confidence {mean}, accuracy {often}",
         x=c.numeric("how sure the model was", (foot - 0.01, 1.01)),
         y=c.numeric("share in which it was right", (base, TOP)),
         marks=marks,
@@ -103,6 +104,98 @@ def _reliability_chart(curve: ReliabilityCurve) -> Chart:
     )
 
 
+#: Classes of a smaller mean probability are drawn on logarithmic axes.
+RARE = 0.1
+#: The smallest share on a logarithmic axis, in shares of one row.
+LEAST_OF_ROW = 0.3
+
+
+def class_reliability(checked: ClassRows, label: str) -> Chart:
+    """Draw how often a class came against its predicted probability."""
+    curve = overall_curves(checked)["class reliability"][label]
+    is_rare = float(np.average(curve.predicted, weights=curve.rows)) < RARE
+    least = LEAST_OF_ROW / checked.n
+    if is_rare:
+        positive = np.concatenate([curve.predicted, curve.right[curve.right > 0]])
+        least = max(least, 0.5 * float(positive.min()))
+
+    def at(values: FloatArray) -> FloatArray:
+        return np.log10(np.maximum(values, least)) if is_rare else np.asarray(values)
+
+    scale = _log_scale(curve, least) if is_rare else c.numeric("", (-0.02, 1.02))
+    kinds = sides(curve.low, curve.high, curve.predicted)
+    ends = np.array(scale.ends)
+    marks = (
+        c.Boxes(
+            left=at(curve.first),
+            right=np.maximum(at(curve.last), at(curve.first) + LEAST_WIDTH),
+            low=at(curve.chance_low),
+            high=at(curve.chance_high),
+            kinds=("band90",) * len(curve.rows),
+        ),
+        c.Line(ends, ends),
+        c.Intervals(
+            at=at(curve.predicted),
+            estimate=at(curve.right),
+            low=at(curve.low),
+            high=at(curve.high),
+            kinds=kinds,
+        ),
+    )
+    hits = int(np.rint(curve.right * curve.rows).sum())
+    mean = float((curve.predicted * curve.rows).sum())
+    ways = "dot even observed; dot high more often than predicted; dot low less often"
+    return Chart(
+        title=f"{label}: {hits:,} rows, {mean:,.1f} expected",
+        x=scale._replace(name=f"predicted P({label})"),
+        y=scale._replace(name=f"share of rows that are {label}"),
+        marks=marks,
+        table=c.table(
+            {
+                f"P({label})": c.spans(curve.first, curve.last),
+                "rows": curve.rows,
+                "mean prediction": curve.predicted,
+                f"share {label}": curve.right,
+                "95% interval for all": c.spans(curve.low, curve.high),
+            }
+        ),
+        legend=c.keys(f"line model as predicted; {ways}; box band90 if the model is right"),
+        size=(540, 330),
+        spots=c.Spots.between(at(curve.predicted)),
+    )
+
+
+def _log_scale(curve: ReliabilityCurve, least: float) -> c.Scale:
+    """Return a logarithmic axis of probabilities, with ticks at 1, 2 and 5 times 10^k."""
+    top = min(1.0, 1.3 * float(max(curve.high.max(), curve.predicted.max())))
+    powers = range(int(np.floor(np.log10(least))), 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    kept = [tick for tick in ticks if least <= tick <= top]
+    if len(kept) > MOST_LOG_TICKS:
+        kept = [tick for tick in kept if np.isclose(np.log10(tick) % 1.0, 0.0)]
+    return c.Scale(
+        name="",
+        ends=(float(np.log10(least)), float(np.log10(top))),
+        at=tuple(float(np.log10(tick)) for tick in kept),
+        texts=tuple(percent(tick) for tick in kept),
+    )
+
+
+#: Most ticks of a logarithmic axis; of more, powers of ten alone.
+MOST_LOG_TICKS = 7
+
+
+def strongest_class(check: Check, checked: ClassRows) -> str:
+    """Return the class that the first effect of a class is about, or that is most off."""
+    curves = overall_curves(checked)["class reliability"]
+    for effect in check.effects:
+        if effect.kind == "class" and effect.label in curves:
+            return effect.label
+    shares = class_shares(checked, np.ones(checked.n, bool))
+    names = [shares.names[k] for k in shares.by_distance]
+    return next(str(name) for name in names if name in curves)
+
+
 def classes(checked: ClassRows, part: Slice | None = None) -> Chart | None:
     """Draw how often each class was observed, and how often it was predicted."""
     shares = class_shares(checked, part_rows(checked, part)).furthest(MOST_CLASSES)
@@ -112,7 +205,7 @@ def classes(checked: ClassRows, part: Slice | None = None) -> Chart | None:
 def _class_chart(shares: ClassShares, count: int) -> Chart:
     """Draw the shares of some of `count` classes."""
     kinds = sides(shares.low, shares.high, shares.predicted)
-    title = "Each class came as often as the model says"
+    title = "Share of each class"
     if set(kinds) != {"even"}:
         worst = shares.by_distance[0]
         observed = rounded(shares.observed[worst])
@@ -128,8 +221,9 @@ def _class_chart(shares: ClassShares, count: int) -> Chart:
         numbers=np.column_stack(
             [shares.observed, shares.low, shares.high, shares.predicted]
         ),
-        wide=420,
+        wide=540,
         title=title,
+        name="classes",
         legend=c.keys(
             "pin model predicted; dot even observed; dot high more often;"
             " dot low less often"
@@ -139,7 +233,12 @@ def _class_chart(shares: ClassShares, count: int) -> Chart:
 
 @first_pictures.register
 def _(checked: ClassRows, check: Check) -> list[Chart | None]:
-    return [reliability(checked), classes(checked)]
+    by_class = class_reliability(checked, strongest_class(check, checked))
+    if len(checked.class_names) == 2:
+        return [by_class]
+    if check.effects and check.effects[0].kind == "confidence":
+        return [reliability(checked), by_class]
+    return [by_class, classes(checked)]
 
 
 @available_pictures.register
@@ -150,7 +249,14 @@ def _(checked: ClassRows) -> dict[str, Picture]:
     def draw_classes(check: Check, part: Slice | None = None) -> Chart | None:
         return classes(checked, part)
 
-    return {"reliability": draw_reliability, "classes": draw_classes}
+    def draw_class(check: Check, label: str | None = None) -> Chart | None:
+        return class_reliability(checked, label or strongest_class(check, checked))
+
+    return {
+        "reliability": draw_reliability,
+        "classes": draw_classes,
+        "class": draw_class,
+    }
 
 
 @slice_picture.register

@@ -62,6 +62,8 @@ def rootogram(checked: CountRows) -> Chart | None:
     ceiling = top - np.sqrt(curve.chance_low)
     ends = (1.1 * float(min(hang.min(), floor.min())), 1.06 * float(top.max()))
     step = -(-count // MOST_NAMES)
+    # The last bar, of all larger counts, has a name in any case.
+    ticks = [*range(0, count - 1 - step // 2, step), count - 1]
     ways = (
         "line model expected; box bar observed, hanging; box s2 more than expected; box s-2"
         " less"
@@ -71,8 +73,8 @@ def rootogram(checked: CountRows) -> Chart | None:
         x=c.Scale(
             name=name,
             ends=(-0.7, count - 0.3),
-            at=tuple(at[::step].tolist()),
-            texts=tuple(names[::step]),
+            at=tuple(float(place) for place in ticks),
+            texts=tuple(names[place] for place in ticks),
             places=True,
         ),
         y=_square_root_scale(ends),
@@ -87,7 +89,9 @@ def rootogram(checked: CountRows) -> Chart | None:
         ),
         table=c.table({name: names, "rows": curve.observed, "expected": curve.expected}),
         legend=c.keys(f"{ways}; box band90 where bars end if the model is right"),
-        size=(420, 330),
+        size=(540, 330),
+        spots=c.Spots.places(count),
+        name="rootogram",
     )
 
 
@@ -102,7 +106,7 @@ def _bar_names(curve: Rootogram) -> list[str]:
 
 def _rootogram_title(name: str, names: list[str], curve: Rootogram) -> str:
     if not curve.side.any():
-        return f"Each {name} came as often as the model expects"
+        return f"{name}: rows with each count"
     error = np.sqrt(np.maximum(curve.expected, 1))
     worst = int(np.argmax(np.abs(curve.observed - curve.expected) / error))
     usual = number(float(curve.expected[worst]))

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgof._typing import IntArray
-from condgof.check import Check, Slice
+from condgof.check import Check, Slice, percent, percent_label
 from condgof.check.curves import (
     ColumnPanel,
     CoverageCurve,
+    axis_of,
     coverage_curve,
     part_rows,
 )
@@ -30,15 +31,16 @@ from condgof.report._dispatch import (
     slice_picture,
     slice_quantiles,
 )
+from condgof.report._panels import column_panel
 from condgof.report._shares import DIAGONAL, share_drawing
-from condgof.result import number
 
 
 class StatementWords(NamedTuple):
     """How pictures name statements, and what they say of the rows in which one holds."""
 
     what: str  #: What a statement is: "quantile".
-    verb: str  #: What a statement does with the rows in which it holds: "holds".
+    neutral: str  #: The title of a picture in which nothing is off.
+    worst: str  #: Its title where a statement, {0}, holds in the share {1} of rows.
     name: str  #: The name of one statement; {} is the label of its findings.
     head: str  #: The name of its column in a table; {} is the label of its findings.
     holds: str  #: Where the rows are in which it holds: "inside it".
@@ -49,17 +51,19 @@ class StatementWords(NamedTuple):
 
 QUANTILES = StatementWords(
     what="quantile",
-    verb="is not below",
+    neutral="Share of rows below each quantile",
+    worst="{1} of rows lie below the {0}",
     name="{} quantile",
-    head="not above the {} quantile",
-    holds="not above it",
-    share="share not above",
+    head="below the {} quantile",
+    holds="below it",
+    share="share below",
     low_way="too high",
     high_way="too low",
 )
 INTERVALS = StatementWords(
     what="interval",
-    verb="holds",
+    neutral="Share of rows in each interval",
+    worst="The {0} holds {1} of rows",
     name="{} interval",
     head="inside {}",
     holds="inside it",
@@ -93,19 +97,19 @@ def _coverage_chart(checked: StatementRows, curve: CoverageCurve) -> Chart:
     words = statement_words(checked)
     kinds = sides(curve.low, curve.high, curve.levels, turned=True)
     names = [
-        words.name.format(checked.statement_label(statement))
+        words.name.format(percent_label(checked.statement_label(statement)))
         for statement in checked.statements
     ]
-    title = f"Each {words.what} {words.verb} as many rows as it says"
+    title = words.neutral
     if set(kinds) != {"even"}:
         error = np.sqrt(curve.levels * (1 - curve.levels))
         worst = int(np.argmax(np.abs(curve.observed - curve.levels) / error))
-        share = number(100 * curve.observed[worst], 2)
-        title = f"The {names[worst]} {words.verb} {share}% of the rows"
+        share = percent(curve.observed[worst])
+        title = words.worst.format(names[worst], share)
     ways = f"dot high {words.high_way}; dot low {words.low_way}"
     return Chart(
         title=title,
-        x=c.numeric(f"what the {words.what} says", (0.0, 1.0)),
+        x=c.numeric(f"level of the {words.what}", (0.0, 1.0)),
         y=c.numeric(f"share of rows {words.holds}", (-0.02, 1.02)),
         marks=(
             DIAGONAL,
@@ -118,14 +122,17 @@ def _coverage_chart(checked: StatementRows, curve: CoverageCurve) -> Chart:
                 "95% interval for all": c.spans(curve.low, curve.high),
             }
         ),
-        legend=c.keys(f"line model what it says; dot even observed; {ways}"),
-        size=(420, 330),
+        legend=c.keys(f"line model as predicted; dot even observed; {ways}"),
+        size=(540, 330),
+        spots=c.Spots.between(curve.levels),
     )
 
 
 @first_pictures.register
 def _(checked: StatementRows, check: Check) -> list[Chart | None]:
-    return [coverage(checked)]
+    axis = axis_of(checked, None)
+    along = None if axis is None else column_panel(check, axis, wide=True)
+    return [coverage(checked), along]
 
 
 @available_pictures.register
