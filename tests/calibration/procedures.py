@@ -185,19 +185,30 @@ def run_verdict(data: Data, seed: int) -> float:
     return checked(data, seed).pvalue
 
 
-def run_promised_power(
-    draw: Callable[..., Data], size: str, n: int, data: Data, seed: int
-) -> PValues:
-    """Make the misfit that a check of a right sample says is found with power 0.8."""
-    promised = getattr(checked(data, seed).power, size)
-    again = draw(n, np.random.default_rng([seed, n, 1]), **{size: promised})
-    return {"check: power said to be 0.8": checked(again, seed).pvalue}
+BIAS_FOUND = "check: bias said to be found with power 0.8"
+WIDE_FOUND = "check: spread that is too large, likewise"
+NARROW_FOUND = "check: spread that is too small, likewise"
 
 
-def promised_power(draw: Callable[..., Data], size: str, n: int) -> Procedure:
+def run_promised_power(draw: Callable[..., Data], data: Data, seed: int) -> PValues:
+    """Make the misfits that a check of a right sample says are found with power 0.8."""
+    promised = checked(data, seed).power
+    misfits = {
+        BIAS_FOUND: {"size": promised.size},
+        WIDE_FOUND: {"spread": promised.spread},
+        NARROW_FOUND: {"spread": 1.0 / promised.spread},
+    }
+    pvalues = {}
+    for number, (claim, misfit) in enumerate(misfits.items()):
+        again = draw(np.random.default_rng([seed, number]), **misfit)
+        pvalues[claim] = checked(again, seed).pvalue
+    return pvalues
+
+
+def promised_power(draw: Callable[..., Data]) -> Procedure:
+    claims = (BIAS_FOUND, WIDE_FOUND, NARROW_FOUND)
     return Procedure(
-        partial(run_promised_power, draw, size, n),
-        {"check: power said to be 0.8": (at_least(0.8),)},
+        partial(run_promised_power, draw), {claim: (at_least(0.8),) for claim in claims}
     )
 
 

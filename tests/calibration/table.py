@@ -230,16 +230,15 @@ def adversarial_designs() -> Iterator[Design]:
         partial(samples.grouped_censored, "giant"),
         CHECK,
     )
-    for name, draw, size in (
-        ("groups", wrong.biased_groups, "size"),
-        ("AR(0.5) in blocks", wrong.biased_series, "size"),
-        ("spread", wrong.biased_or_spread, "spread"),
+    for name, draw in (
+        ("independent rows, n = 300", partial(wrong.biased_or_spread, 300)),
+        ("groups 25 × 12", partial(wrong.off_in_groups, "equal")),
+        ("groups 1 × 100 + 24 × 4", partial(wrong.off_in_groups, "giant")),
+        ("AR(0.5), blocks of 10, n = 300", partial(wrong.off_in_series, 300, 0.5, 10)),
+        ("AR(0.7), blocks of 20, n = 400", partial(wrong.off_in_series, 400, 0.7, 20)),
     ):
         yield hard_case(
-            f"promised power, {name}, n = 300",
-            partial(draw, 300),
-            promised_power(draw, size, 300),
-            most=POWER_MOST,
+            f"promised power, {name}", draw, promised_power(draw), most=POWER_MOST
         )
 
 

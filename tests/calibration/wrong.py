@@ -13,7 +13,7 @@ from scipy.stats import chi2, ncx2
 
 import condgof as cg
 from calibration.design import Data, Rng
-from calibration.samples import autoregressive, grouped
+from calibration.samples import autoregressive, group_codes, group_errors
 
 # About how many candidates a table of `wrong_table` and a prediction has: kinds of error
 # times the constant, single columns, trends and pairs.
@@ -81,15 +81,19 @@ def detectable(degrees: int) -> float:
 # What a right sample says could have been found
 
 
-def biased_groups(n: int, rng: Rng, size: float = 0.0) -> Data:
-    return grouped("equal", rng, bias=size)
+def off_in_groups(sizes: str, rng: Rng, size: float = 0.0, spread: float = 1.0) -> Data:
+    codes = group_codes(sizes, rng)
+    x = rng.standard_normal((len(codes), 2))
+    y = x[:, 0] + size + spread * group_errors(codes, rng)
+    return Data((x[:, 0], np.ones(len(codes))), x, y, {"groups": codes})
 
 
-def biased_series(n: int, rng: Rng, size: float = 0.0) -> Data:
-    """AR(0.5) errors in blocks of 10."""
+def off_in_series(
+    n: int, rho: float, block: int, rng: Rng, size: float = 0.0, spread: float = 1.0
+) -> Data:
     x = rng.standard_normal((n, 2))
-    y = x[:, 0] + size + autoregressive(n, 0.5, rng)
-    return Data((x[:, 0], np.ones(n)), x, y, {"dependence": 10})
+    y = x[:, 0] + size + spread * autoregressive(n, rho, rng)
+    return Data((x[:, 0], np.ones(n)), x, y, {"dependence": block})
 
 
 def biased_or_spread(n: int, rng: Rng, size: float = 0.0, spread: float = 1.0) -> Data:

@@ -24,7 +24,7 @@ def test_what_is_found_has_that_law():
     sums = PairSums(n=300, mean=0.0, near=1.0, between=0.0, square=0.1, least=0.0, lead=0.3)
     told = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 300)
     assert sums.quantile(told.size**2, 0.2) == pytest.approx(
-        sums.quantile(0.0, 0.975), rel=1e-6
+        sums.quantile(0.0, 0.95), rel=1e-6
     )
     more = Size((sums,), math.sqrt, "sd", "{}").power(0.05, 30_000)
     assert more.size == pytest.approx(told.size / 10, rel=0.05)
@@ -159,21 +159,32 @@ def test_words(rng):
 
 
 def test_a_spread_is_inflated_as_squares_of_normal_numbers_are():
-    """Against dense covariances: ρ of z, ρ² of its square, in weighted means."""
+    """Against dense covariances: ρ of z with the best weights, ρ² of its square with those
+    that the square itself gives.
+    """
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(12), [30, *[5] * 10, 2])
     z = 0.6 * rng.normal(size=12)[codes] + 0.8 * rng.normal(size=len(codes))
     rho = intraclass_correlation((z - z.mean())[:, None], codes)
     assert 0.1 < rho < 0.7
-    ones = np.ones(len(codes))
-    variance = []
-    for correlation in (rho, rho**2):
-        same = codes[:, None] == codes
-        dense = np.where(same, correlation, 0.0)
-        np.fill_diagonal(dense, 1.0)
-        variance.append(1.0 / (ones @ np.linalg.solve(dense, ones)))
+    same = codes[:, None] == codes
+
+    def dense(correlation):
+        return np.where(np.eye(len(codes)) == 1, 1.0, np.where(same, correlation, 0.0))
+
+    # What squares say of their own correlation, pair by pair.
+    spread = np.square(z - z.mean())
+    spread = spread / spread.mean() - 1.0
+    products = np.where(same, np.outer(spread, spread), 0.0)
+    np.fill_diagonal(products, 0.0)
+    n_g = np.bincount(codes)
+    of_squares = (products / n_g[codes]).sum() / (n_g - 1).sum() / np.square(spread).mean()
+    own = 1.0 / (1.0 + (n_g[codes] - 1.0) * np.clip(of_squares, 0.0, 1.0))
+
+    best = 1.0 / np.linalg.solve(dense(rho), np.ones(len(codes))).sum()
+    weighted = own @ dense(rho**2) @ own / own.sum() ** 2
     found = spread_inflation(z, Dependence(codes=codes))
-    assert found == pytest.approx(variance[1] / variance[0], rel=1e-9)
+    assert found == pytest.approx(weighted / best, rel=1e-9)
 
 
 def test_a_spread_of_a_series_is_inflated_less_than_its_mean():

@@ -88,11 +88,13 @@ ENOUGH = "good enough"
 UNDECIDED = "undecided"
 #: Power at which the minimum detectable effect is computed.
 POWER = 0.8
-#: What the combination of several statistics costs the verdict: as much as this share of α.
-SHARE_OF_ALPHA = 1 / 2
+#: The share of α at which D̂ is compared, to stand for the verdict: what the combination of
+#: several statistics costs, those among them gain that are sharper than D̂ for a constant
+#: misfit (docs/dev/effect-size.md).
+SHARE_OF_ALPHA = 1.0
 #: The same where rows come in groups: random signs of few groups, of which the larger of
-#: two p-values may count, cost as much again.
-SHARE_OF_ALPHA_BY_GROUP = 1 / 4
+#: two p-values may count (docs/dev/effect-size.md).
+SHARE_OF_ALPHA_BY_GROUP = 1 / 8
 #: The same where rows come in blocks of time, which are fewer than they seem: each draw has
 #: blocks of random lengths.
 SHARE_OF_ALPHA_BY_BLOCK = 1 / 16
@@ -473,7 +475,7 @@ class Size:
         """Return the size whose D̂ is large enough in `POWER` of all samples of n rows.
 
         `n` is None where rows depend on each other: then samples have as many units.
-        `share` is the part of α that the combination of statistics leaves.
+        `share` is the part of α at which D̂ stands for the verdict.
         """
         sizes = [self._detectable(part, alpha, n, share) for part in self.parts]
         # A misfit of probabilities changes y of any of n rows with a probability of at most
@@ -682,10 +684,15 @@ def information_on_spread(z: FloatArray, rows: Dependence) -> float:
 def spread_inflation(z: FloatArray, rows: Dependence) -> float:
     """Return by how much less dependence inflates Var(log σ̂) than that of the mean of z.
 
-    Squares of normal numbers of correlation ρ have the correlation ρ². The mean over
-    groups of n_g rows, weighted as in `condgof.null.weights_by_size`, has the variance
-    1/Σ n_g/(1 + (n_g − 1)ρ), and that of an AR(1) process of correlation ρ is inflated by
-    (1 + ρ)/(1 − ρ).
+    Squares of normal numbers of correlation ρ have the correlation ρ². An AR(1) process of
+    correlation ρ inflates the variance of a mean by (1 + ρ)/(1 − ρ). In groups of n_g rows
+    with weights a_g the mean has the variance
+
+        v(a, ρ) = Σ a_g² n_g(1 + (n_g − 1)ρ) / (Σ a_g n_g)².
+
+    That of z has the best weights, 1/(1 + (n_g − 1)ρ). That of squares has those which the
+    test estimates from them (`condgof.null.weights_by_size`): ρ² is small and badly known,
+    so that a large group counts too much.
 
     Parameters
     ----------
@@ -702,10 +709,19 @@ def spread_inflation(z: FloatArray, rows: Dependence) -> float:
         rho = float(centred[1:] @ centred[:-1]) / (squares or 1.0)
         rho = min(max(rho, 0.0), LARGEST_LAG_ONE)
         return (1.0 + rho**2) / (1.0 + rho) ** 2
+    n_g = np.bincount(rows.codes).astype(np.float64)
     rho = intraclass_correlation(centred[:, None], rows.codes)
-    n_g = np.bincount(rows.codes)
+    spread = np.square(centred)
+    spread = spread / (spread.mean() or 1.0) - 1.0
+    weights = weights_by_size(
+        squares=np.square(np.bincount(rows.codes, spread))[:, None],
+        diagonal=np.bincount(rows.codes, np.square(spread))[:, None].astype(np.float64),
+        n_g=n_g,
+    )[:, 0]
 
-    def information(correlation: float) -> float:
-        return float(np.sum(n_g / (1.0 + (n_g - 1) * correlation)))
+    def variance(a_g: FloatArray, correlation: float) -> float:
+        by_group = np.square(a_g) * n_g * (1.0 + (n_g - 1.0) * correlation)
+        return float(by_group.sum() / np.square(a_g @ n_g))
 
-    return information(rho) / information(rho**2)
+    best = 1.0 / (1.0 + (n_g - 1.0) * rho)
+    return variance(weights, rho**2) / variance(best, rho)

@@ -58,6 +58,9 @@ from condgof.stein import PIECE_ROWS, Piece, Plan, Unit, gather_units
 
 #: Resampled rows are worked on this many draws at a time.
 CHUNK_DRAWS = 16
+#: Sums over a group that are held at a time: with what they are added to, as much as a
+#: processor has near (512 kB).
+CACHED_NUMBERS = 2**15
 #: The stream of random numbers, within `Use.MODEL_SAMPLE`, of resampled groups of rows.
 GROUPS_STREAM = 7
 #: The largest working correlation: rows of a group are never quite the same.
@@ -276,6 +279,107 @@ def intraclass_correlation(values: FloatArray, codes: IntArray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Σ_{g≠h} a_g a_h V_g·V_h of many samples of y, with the weights a_g of the data.
+
+    Sums V_g over one group are added up before those of the next are computed, so that
+    they stay in the processor's cache: V of all groups would not.
+    """
+
+    plan: Plan
+    order: IntArray  #: Rows, group by group, (n,).
+    ends: IntArray  #: Where each group ends in that order, (G,).
+    features: list[SingleArray]  #: Fᵀ of each panel, rows in that order, (R_p, n).
+    #: a_g of each group in columns of panels, (G, R_p, q_p); None where groups have one
+    #: size, so that weights cancel.
+    by_column: list[SingleArray] | None
+    factor: FloatArray  #: Of sums over pairs of groups (`_pair_factor`), (K,).
+    sizes: FloatArray  #: Of the statistics, (K,), as in `NullDraws`.
+
+    @classmethod
+    def from_rows(
+        cls, plan: Plan, codes: IntArray, features: AnyArray, values: AnyArray
+    ) -> GroupSums:
+        """Find the weights of groups from features F (n, R) and test functions ξ (n, q)."""
+        groups = rows_by_group(codes)
+        n_g = np.array([len(some) for some in groups], dtype=np.float64)
+        feature_squares = plan.feature_squares(features)
+        value_squares = plan.value_squares(values)
+        diagonal = np.stack(
+            [plan.diagonal(feature_squares[some], value_squares[some]) for some in groups]
+        )
+        weights = np.ones(diagonal.shape)
+        by_column = None
+        if len(np.unique(n_g)) > 1:
+            squares = np.concatenate(
+                [_group_squares(plan, features[some], values[some]) for some in groups]
+            )
+            weights = weights_by_size(squares=squares, diagonal=diagonal, n_g=n_g)
+            by_column = list(_by_column(plan, weights))
+        factor = _pair_factor(len(codes), weights * n_g[:, None])
+        order = np.concatenate(groups)
+        return cls(
+            plan=plan,
+            order=order,
+            ends=np.cumsum(n_g).astype(np.int64),
+            features=[
+                np.ascontiguousarray(features[order, cut.x].T, dtype=np.float32)
+                for cut in plan.cuts
+            ],
+            by_column=by_column,
+            factor=factor,
+            sizes=factor * (np.square(weights) * diagonal).sum(axis=0),
+        )
+
+    def statistics(self, values: AnyArray) -> FloatArray:
+        """Return the statistics of k samples of ξ (n, k, q), (K, k)."""
+        sorted_values = np.asarray(values, dtype=np.float32)[self.order]
+        parts = []
+        for panel, cut in enumerate(self.plan.cuts):
+            pairs = self._pairs(panel, np.ascontiguousarray(sorted_values[:, :, cut.y]))
+            by_block = np.tensordot(cut.x_blocks, pairs @ cut.y_blocks, (0, 0))
+            parts.append(by_block.transpose(0, 2, 1).reshape(-1, values.shape[1]))
+        return np.asarray(self.factor[:, None] * np.concatenate(parts))
+
+    def _pairs(self, panel: int, values: SingleArray) -> FloatArray:
+        """Return (Σ a_g V_g)² − Σ a_g² V_g² of ξ (n, k, q_p), (R_p, k, q_p)."""
+        width = len(self.features[panel])
+        pairs = np.empty((width, *values.shape[1:]))
+        at_once = max(1, CACHED_NUMBERS // max(values[0].size, 1))
+        for first in range(0, width, at_once):
+            some = slice(first, min(first + at_once, width))
+            self._add_groups(panel, some, values, out=pairs[some])
+        return pairs
+
+    def _add_groups(
+        self, panel: int, some: slice, values: SingleArray, out: FloatArray
+    ) -> None:
+        """Compute `_pairs` of some columns of F."""
+        features = self.features[panel][some]
+        flat = values.reshape(len(values), -1)
+        squares = np.zeros(out.shape, dtype=np.float32)
+        of_group = np.empty(out.shape, dtype=np.float32)
+        out[:] = 0.0
+        start = 0
+        for g, end in enumerate(self.ends):
+            product = of_group.reshape(len(features), -1)
+            np.matmul(features[:, start:end], flat[start:end], out=product)
+            if self.by_column is not None:
+                of_group *= self.by_column[panel][g, some, None, :]
+            out += of_group
+            squares += np.square(of_group, out=of_group)
+            start = end
+        np.square(out, out=out)
+        out -= squares
+
+
+def _group_squares(plan: Plan, features: AnyArray, values: AnyArray) -> FloatArray:
+    """Return ‖Fᵀξ‖² of each statistic, (1, K), of the rows of one group."""
+    sums = [(features[:, cut.x].T @ values[:, cut.y])[None] for cut in plan.cuts]
+    return plan.squares(sums)
+
+
+@dataclass(frozen=True, eq=False)
 class GroupResample:
     """Resample y of rows that are correlated within groups; the statistics of `GroupSigns`.
 
@@ -302,50 +406,9 @@ class GroupResample:
         reference: Reference | None = None,
     ) -> NullDraws:
         held = plan.hold(rows)
-        groups = rows_by_group(self.codes)
-        n_g = np.array([len(some) for some in groups], dtype=np.float64)
-        features = [
-            np.ascontiguousarray(held.features[:, cut.x], dtype=np.float32)
-            for cut in plan.cuts
-        ]
         further = None if beside is None else beside.by_resampling()
-
-        def sums_of(xi: AnyArray) -> list[AnyArray]:
-            """Return V_g of k samples of ξ (n, k, q), (G, R_p, k, q_p) of each panel."""
-            sums = []
-            for f, cut in zip(features, plan.cuts, strict=True):
-                shape = (len(groups), cut.x_width, xi.shape[1], cut.y_width)
-                panel = np.empty(shape, dtype=np.float32)
-                for g, some in enumerate(groups):
-                    values = xi[some][:, :, cut.y].reshape(len(some), -1)
-                    np.matmul(f[some].T, values, out=panel[g].reshape(cut.x_width, -1))
-                sums.append(panel)
-            return sums
-
-        own = sums_of(held.values[:, None].astype(np.float32))
-        feature_squares = plan.feature_squares(held.features)
-        value_squares = plan.value_squares(held.values)
-        diagonal = np.stack(
-            [plan.diagonal(feature_squares[some], value_squares[some]) for some in groups]
-        )
-        weights = weights_by_size(
-            squares=plan.squares([one[:, :, 0] for one in own]), diagonal=diagonal, n_g=n_g
-        )
-        by_column = [one[:, :, None] for one in _by_column(plan, weights)]
-        factor = _pair_factor(rows.n, weights * n_g[:, None])
-
-        def statistics(sums: list[AnyArray]) -> FloatArray:
-            """Return the statistics of k samples, (K, k)."""
-            parts = []
-            for weight, one, cut in zip(by_column, sums, plan.cuts, strict=True):
-                weighted = one * weight
-                pairs = np.square(weighted.sum(axis=0, dtype=np.float64))
-                pairs -= np.einsum("grkq,grkq->rkq", weighted, weighted)
-                by_block = np.tensordot(cut.x_blocks, pairs @ cut.y_blocks, (0, 0))
-                parts.append(by_block.transpose(0, 2, 1).reshape(-1, one.shape[2]))
-            return np.asarray(factor[:, None] * np.concatenate(parts))
-
-        observed = statistics(own)[:, 0]
+        sums = GroupSums.from_rows(plan, self.codes, held.features, held.values)
+        observed = sums.statistics(held.values[:, None])[:, 0]
         count = len(observed)
 
         def draw_by(m: int, seed: Seed) -> NullDraws:
@@ -355,7 +418,7 @@ class GroupResample:
                 stream = seed.stream(Use.MODEL_SAMPLE, GROUPS_STREAM, start)
                 rng = GroupedGenerator(stream, self.codes, self.rho)
                 drawn = resampler.draw(rng, min(CHUNK_DRAWS, m - start))
-                of_sums = statistics(sums_of(np.asarray(drawn.values, dtype=np.float32)))
+                of_sums = sums.statistics(drawn.values)
                 if further is None:
                     return of_sums
                 return np.vstack([of_sums, further.evaluate(drawn.drawn)])
@@ -366,7 +429,7 @@ class GroupResample:
             made = NullDraws(
                 statistics=observed,
                 draws=draws[:count],
-                sizes=factor * (np.square(weights) * diagonal).sum(axis=0),
+                sizes=sums.sizes,
             )
             if beside is None or further is None:
                 return with_own_resampling(made, beside, m, seed, engine)
