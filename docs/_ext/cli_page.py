@@ -46,7 +46,7 @@ def _section(words: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]
     usage = " ".join([words, "[OPTIONS]", *(p.metavar for p in arguments)])
-    paragraphs = (command.help or "").split("\n\n")
+    paragraphs = [one for one in _paragraphs(command) if not _is_example(one)]
     parts = [
         f"## {words}",
         "\n\n".join(_one_line(paragraph) for paragraph in paragraphs),
@@ -72,8 +72,19 @@ def _tables(parameters: list[Any]) -> list[str]:
 
 def examples(command: Any) -> list[str]:
     """Return the examples in a command's help, one command line each."""
-    lines = [line.strip() for line in (command.epilog or "").split("\n\n")]
-    return [line.removeprefix("Example: ") for line in lines if "condgof " in line]
+    found = [
+        one.removeprefix("Example: ") for one in filter(_is_example, _paragraphs(command))
+    ]
+    return [one for one in found if one.startswith("condgof ")]
+
+
+def _paragraphs(command: Any) -> list[str]:
+    return [one.strip() for one in (command.help or "").split("\n\n")]
+
+
+def _is_example(paragraph: str) -> bool:
+    starts = ("condgof ", "Example:", "Examples:")
+    return paragraph.startswith(starts)
 
 
 def _row(parameter: Any) -> str:

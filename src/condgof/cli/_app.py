@@ -191,13 +191,15 @@ def command(
     options : type
         The dataclass of the options.
     help, examples : str
-        What ``--help`` says before and after the options.
+        What ``--help`` says: the first paragraph, the examples, then the rest.
     fails : str
         When the function returns the exit code 1; "" where it never does.
     """
     if fails:
         others = "2: bad input or usage, with a message. 3: an internal error."
         help += f"\n\nExit code 0: it ran. 1: {fails}. {others}"
+    summary, _, rest = help.partition("\n\n")
+    text = "\n\n".join(part for part in (summary, examples, rest) if part)
     context = inspect.Parameter(
         "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
     )
@@ -212,7 +214,7 @@ def command(
         call.__name__ = run.__name__
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
-        return lambda commands: commands.command(help=help, epilog=examples)(call)
+        return lambda commands: commands.command(help=text)(call)
 
     return decorate
 
