@@ -34,10 +34,14 @@ import numpy as np
 from condgof.cli import main
 from condgof.cli._watch import State
 
-#: Seconds after which a child that was not killed counts as one that hangs.
-TOO_LONG = 120.0
+#: Names of hidden files that kills in the middle of a write have left.
+LEFT: list[str] = []
 #: Bytes that a monitor reads at once here, so that it writes its state many times.
 SMALL_CHUNK = 1024
+#: Seconds that the writing of a file takes, and in how many pieces: a slow disk, so that
+#: kills come while a file is written.
+SLOW_WRITE = 0.2
+PIECES = 10
 ROLES = ["--x", "x", "--y", "y", "--mean", "m", "--std", "s"]
 
 
@@ -50,6 +54,15 @@ def write_table(path: Path, n: int, seed: int) -> None:
     path.write_text("\n".join(["x,y,m,s", *rows, ""]))
 
 
+def write_slowly(path: Path, data: bytes) -> int:
+    """Write a file as a slow disk does, in pieces."""
+    with path.open("wb", buffering=0) as file:
+        for begin in range(0, len(data), len(data) // PIECES + 1):
+            file.write(data[begin : begin + len(data) // PIECES + 1])
+            time.sleep(SLOW_WRITE / PIECES)
+    return len(data)
+
+
 def start(words: list[str]) -> int:
     """Run a command in a child, which prints nothing, and return the child's id."""
     child = os.fork()
@@ -59,6 +72,7 @@ def start(words: list[str]) -> int:
         open(os.devnull, "w") as nowhere,
         redirect_stdout(nowhere),
         redirect_stderr(nowhere),
+        mock.patch.object(Path, "write_bytes", write_slowly),
     ):
         code = main(words)
     os._exit(code)
@@ -73,13 +87,27 @@ def run(words: list[str]) -> float:
     return time.monotonic() - begun
 
 
-def run_and_kill(words: list[str], after: float) -> bool:
-    """Run a command, kill it after some seconds, and return whether it was still alive."""
+def run_and_kill(words: list[str], after: float, writing: str = "") -> bool:
+    """Run a command, kill it after some seconds, and return whether it was still alive.
+
+    With `writing`, a pattern of hidden files, seconds count from when such a file is there.
+    """
     child = start(words)
+    while writing and not list(Path().glob(writing)):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return False
+        time.sleep(0.002)
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def remove(pattern: str) -> None:
+    """Remove what a kill in the middle of a write has left."""
+    for path in Path().glob(pattern):
+        LEFT.append(path.name)
+        path.unlink()
 
 
 class Outcome(NamedTuple):
@@ -98,10 +126,15 @@ def kill_reports(kills: int, moments: random.Random) -> Counter[Outcome]:
         seconds.append(run(["check", "table.csv", *ROLES, "--report", "report.html"]))
         pages.append(Path("report.html").read_bytes())
     outcomes: Counter[Outcome] = Counter()
-    for _ in range(kills):
+    for number in range(kills):
         Path("report.html").write_bytes(pages[0])
         words = ["check", "table.csv", *ROLES, "--report", "report.html"]
-        killed = run_and_kill(words, moments.uniform(0.0, 1.05) * seconds[1])
+        if number % 2:
+            after = moments.uniform(0.0, 1.5 * SLOW_WRITE)
+            killed = run_and_kill(words, after, writing=".report.html.????????")
+            remove(".report.html.????????")
+        else:
+            killed = run_and_kill(words, moments.uniform(0.0, 1.0) * seconds[1])
         page = Path("report.html").read_bytes()
         state = {pages[0]: "old page", pages[1]: "new page"}.get(page, "NEITHER PAGE")
         when = "killed" if killed else "had ended"
@@ -143,7 +176,13 @@ def kill_monitors(kills: int, moments: random.Random) -> Counter[Outcome]:
         whole = State.read(Path("whole.json"))
         for number in range(kills):
             state = Path(f"state-{number}.json")
-            killed = run_and_kill([*words, str(state)], moments.uniform(0, 1) * seconds)
+            if number % 2:
+                after = moments.uniform(0.0, 4 * SLOW_WRITE)
+                killed = run_and_kill([*words, str(state)], after, f".{state}.????????")
+                remove(f".{state}.????????")
+            else:
+                after = moments.uniform(0.0, 1.0) * seconds
+                killed = run_and_kill([*words, str(state)], after)
             middle = "no state yet"
             if state.exists():
                 middle = "a state in the middle"
@@ -166,12 +205,13 @@ def print_outcomes(
         os.chdir(folder)
         try:
             outcomes = kill(kills, random.Random(35))
-            left = [path for path in Path().rglob(".*.*") if path.is_file()]
+            remove(".*.????????")
         finally:
             os.chdir(here)
     for outcome, count in sorted(outcomes.items()):
         print(f"{count:4} {outcome.words}", flush=True)
-    print(f"     hidden files left behind: {len(left)}", flush=True)
+    print(f"     hidden files of a write that was killed: {len(LEFT)}", flush=True)
+    LEFT.clear()
     return all(outcome.is_right for outcome in outcomes)
 
 

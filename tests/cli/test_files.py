@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,20 @@ def test_places(write_report, tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
     assert write_report(tmp_path) == 2
     assert "is a folder" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_keeps_what_was_there(write_report, tmp_path, capsys):
+    """A file may have 2,000 bytes only, of which a part is written before it fails."""
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        assert write_report(path) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    printed = capsys.readouterr()
+    assert "report.html" in printed.err
+    assert printed.out  # the verdict, which was found before
+    assert path.read_text() == "old"
+    assert [one for one in tmp_path.iterdir() if one.name.startswith(".report")] == []

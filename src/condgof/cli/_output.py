@@ -27,7 +27,7 @@ from condgof.check import (
     line_text,
 )
 from condgof.cli._options import FormatOptions
-from condgof.errors import InputError
+from condgof.errors import CondgofError, InputError
 from condgof.laws import predicted_columns
 from condgof.report import terminal
 from condgof.sample import arrow
@@ -128,6 +128,8 @@ def naming(path: Path | str) -> Iterator[None]:
     """Have errors such as a full disk say what was being written."""
     try:
         yield
+    except CondgofError:  # some of them are OSErrors, too
+        raise
     except BrokenPipeError:
         # With its number, Typer would exit with 1, which means that the model is rejected.
         raise BrokenPipeError from None

@@ -17,7 +17,7 @@ from condgof.cli._columns import ColumnNames, parse_number
 from condgof.cli._load import open_table
 from condgof.cli._model import add_current_folder, user_errors
 from condgof.cli._options import OutOption, check_level
-from condgof.cli._output import write_whole
+from condgof.cli._output import naming, write_whole
 from condgof.errors import InputError, MissingPackageError, refuse_rows, require
 from condgof.null import default_draws
 from condgof.report import draw_criterion, draw_power
@@ -308,7 +308,7 @@ def _run(
 ) -> Study:
     """Run a study; one that is stopped by Ctrl-C ends with the exit code 130."""
     try:
-        with _workers(engine) as workers, user_errors(USERS_CODE):
+        with _workers(engine) as workers, naming(out), user_errors(USERS_CODE):
             return run_study(
                 problems,
                 methods,

@@ -22,6 +22,8 @@ from condgof.sample import Column, Seed, Use
 PRODUCT_LIMIT = 1e4
 #: Rows that the median heuristic takes at most.
 MAX_ROWS = 1000
+#: Differences of numbers that one call computes for distances: a tenth of a second.
+MOST_AT_ONCE = 10**8
 #: The smallest bandwidth, and one over the largest: its fourth power is a double.
 SMALLEST_BANDWIDTH = 1e-70
 Bandwidth: TypeAlias = float | Literal["median"]
@@ -74,21 +76,33 @@ def direct_sqdist(a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
+def pair_distances(points: FloatArray) -> FloatArray:
+    """Return the distances of rows i < j of `points` (n, d), as SciPy's pdist does.
+
+    Many of them are computed row by row: Ctrl-C is heard between two calls alone.
+    """
+    from scipy.spatial.distance import cdist, pdist
+
+    n, d = points.shape
+    if n * n * d <= MOST_AT_ONCE:
+        return np.asarray(pdist(points))
+    rows = [cdist(points[[i]], points[i + 1 :])[0] for i in range(n - 1)]
+    return np.concatenate(rows)
+
+
 def median_distance(points: FloatArray, rng: np.random.Generator, what: str = "x") -> float:
     """Return the median distance between rows i < j of `points` (n, d).
 
     Of more than 1,000 rows, 1,000 are drawn. Where more than half of the pairs are equal,
     it is the median of the other pairs.
     """
-    from scipy.spatial.distance import pdist
-
     everything = points
     if len(points) > MAX_ROWS:
         points = points[np.sort(rng.choice(len(points), MAX_ROWS, replace=False))]
         if (points == points[0]).all():
             # Almost all rows are equal, and those that differ were not drawn.
             points = np.unique(everything, axis=0)[:MAX_ROWS]
-    distances = pdist(points - np.median(points, axis=0))
+    distances = pair_distances(points - np.median(points, axis=0))
     median = float(np.median(distances))
     if median == 0:
         positive = distances[distances > 0]

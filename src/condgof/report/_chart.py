@@ -27,7 +27,7 @@ from condgof.check import Axis
 from condgof.check.curves import Ends as Ends
 from condgof.check.curves import ends_of as ends_of
 from condgof.check.curves import robust_ends as robust_ends
-from condgof.errors import require
+from condgof.errors import InputTypeError, require, shown
 from condgof.report._text import html, label, shorten, tick_texts, ticks, visible
 from condgof.result import number
 
@@ -732,8 +732,7 @@ def axes_of(figure: Any, count: int, columns: int) -> list[Any]:
 
 def draw_all(charts: Sequence[Chart]) -> Any:
     """Draw charts on one new figure, two in a row."""
-    import matplotlib.pyplot
-
+    pyplot = require("matplotlib.pyplot", "plot", "Drawing a figure")
     columns = min(2, len(charts))
     wide = CHART_WIDTH * columns
     high = CHART_HEIGHT * -(-len(charts) // 2)
@@ -749,9 +748,9 @@ def draw_all(charts: Sequence[Chart]) -> Any:
     )
     for chart, ax in zip(charts, axes_of(figure, len(charts), columns), strict=True):
         draw(replace(chart, size=(430, 390)), ax)
-    if "inline" in matplotlib.get_backend():
+    if "inline" in pyplot.get_backend():
         # A notebook shows the figure that is returned; an open one it would show twice.
-        matplotlib.pyplot.close(figure)
+        pyplot.close(figure)
     return figure
 
 
@@ -759,7 +758,10 @@ def draw(chart: Chart, ax: Any = None) -> Any:
     """Draw a chart on the Axes that is given, or on a new figure."""
     width, height = chart.size
     columns = 3 if width > 500 else 2
-    ax = new_figure((width / 75, height / 75 + 0.6)).add_subplot() if ax is None else ax
+    if ax is None:
+        ax = new_figure((width / 75, height / 75 + 0.6)).add_subplot()
+    elif not hasattr(ax, "set_xlim"):
+        raise InputTypeError(f"ax must be Axes of matplotlib, got {shown(ax)}.")
     ax.set_xlim(chart.x.ends)
     ax.set_ylim(chart.y.ends)
     for depth, mark in enumerate(chart.drawn, 2):
