@@ -555,7 +555,7 @@ def test_many_groups_are_a_caterpillar():
     off = {words: f.estimate for words, f in spread.items() if not f.interval[0] <= 1.0}
     assert len(off) == 2
     assert chart.title == (
-        f"2 of 200 differ from what the model says, most of all {max(off, key=off.get)}"
+        f"2 of 200 differ from what is predicted, most of all {max(off, key=off.get)}"
     )
 
 

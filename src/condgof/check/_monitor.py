@@ -415,7 +415,7 @@ class Monitor(Shown):
             self._begin(replace(schema, kinds=rows.kinds, predicted=rows.names), rows)
         elif (rows.kinds, rows.names) != (self._schema.kinds, self._schema.predicted):
             raise InputError(
-                "The model says something of another kind than of the rows before."
+                "The predictions are of another kind than those of the rows before."
             )
         return rows
 

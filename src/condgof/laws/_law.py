@@ -788,7 +788,7 @@ class Batched(AtRows, Joined):
         if (difference > self.SPOT_CHECK_TOLERANCE).any():
             worst = np.unravel_index(np.nanargmax(difference), difference.shape)
             raise InputError(
-                "What the model says of a row changes with the rows beside it, or from"
+                "The prediction for a row changes with the rows beside it, or from"
                 f" call to call (here from {together[worst]:.6g} to {alone[worst]:.6g})."
                 f" {self.advice}"
             )

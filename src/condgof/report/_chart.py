@@ -860,7 +860,7 @@ def _handles(entry: Key) -> list[Any]:
     boxes = [(entry.kind, entry.words)] if entry.mark == "box" else []
     if entry.mark == "ramp":
         low, high = entry.words.split("|")
-        boxes = [(f"s{-STEPS}", low), ("s0", "as the model says"), (f"s{STEPS}", high)]
+        boxes = [(f"s{-STEPS}", low), ("s0", "as predicted"), (f"s{STEPS}", high)]
     if boxes:
         return [Patch(fc=colours()[kind], label=label(words)) for kind, words in boxes]
     lines: dict[str, Any] = {"line": {"ls": "-"}, "dashed": {"ls": "--"}}

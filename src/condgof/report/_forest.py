@@ -73,10 +73,10 @@ def forest(items: Sequence[Slice]) -> Chart | None:
     if count == 1:
         title = f"{words}: {listed[0][1].words}"
     elif is_off.any():
-        off = f"{is_off.sum():,} of {count:,} differ from what the model says"
+        off = f"{is_off.sum():,} of {count:,} differ from what is predicted"
         title = f"{off}, most of all {words}"
     else:
-        title = f"None of {count:,} differs from what the model says"
+        title = f"None of {count:,} differs from what is predicted"
     turned = more_is_less(kind)
     more, less = more_and_less(turned=turned)
     ways = f"dot {more} more; dot {less} less; dot even not certain"

@@ -63,8 +63,8 @@ def pit_picture(pit: PitHistogram, name: str) -> Chart:
     top = 1.08 * max(pit.heights.max(), pit.high)
     return Chart(
         title=title,
-        x=c.numeric(f"where {name} lies in the model's distribution (PIT)", (0.0, 1.0), 4),
-        y=c.numeric("rows, times what the model says", (0.0, top), 4),
+        x=c.numeric(f"PIT of {name}", (0.0, 1.0), 4),
+        y=c.numeric("rows, observed / predicted", (0.0, top), 4),
         marks=(c.bars(pit.edges, pit.heights, kinds), band, c.rule(1.0)),
         table=table,
         legend=c.keys(
@@ -97,11 +97,11 @@ def histogram_picture(
     if residuals.are_normal:
         grid = np.linspace(*ends, CURVE_POINTS)
         model = c.Line(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi))
-    words = f"box bar these {len(z):,} rows; line model what the model says"
+    words = f"box bar these {len(z):,} rows; line model predicted"
     kinds = ("bar",) * len(histogram.rows)
     return Chart(
         title=(
-            f"Residuals of {name} have mean {mean} and sd {sd} here; the model says 0 and 1"
+            f"Residuals of {name} have mean {mean} and SD {sd} here (0 and 1 predicted)"
         ),
         x=c.numeric(f"residual of {name}, in standard deviations", ends),
         y=c.numeric("density", up, 3),
@@ -159,7 +159,7 @@ def quantile_picture(
         }
     )
     keys = c.keys(
-        "line model what the model says; box band90 where all rows are if it is right"
+        "line model predicted; box band90 where all rows are if the model is right"
     )
     return Chart(
         title=title,
@@ -191,7 +191,7 @@ def mean_drawing(panel: ColumnPanel) -> ProfileDrawing:
     return _residual_drawing(
         panel,
         data="mean of the data ± sd",
-        spread_words="the data spread {} times as much as the model says",
+        spread_words="residual SD {} times the predicted one",
     )
 
 

@@ -1,4 +1,4 @@
-"""Shares of rows against what the model says: what classes and statements share."""
+"""Observed and predicted shares of rows: what classes and statements share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condgof.report._bins import side_colours
 from condgof.report._dispatch import ProfileDrawing
 from condgof.result import number
 
-#: Where what was observed equals what the model says.
+#: Where observed and predicted shares are equal.
 DIAGONAL = c.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 
@@ -26,7 +26,7 @@ def share_drawing(
         k = profile.furthest_statement
         share = number(profile.share[at, k], 2)
         predicted = number(profile.predicted[at, k], 2)
-        words = f"{share} where the model says {predicted} at {panel.bins[at]}"
+        words = f"{share} ({predicted} predicted) at {panel.bins[at]}"
     return ProfileDrawing(
         colours=side_colours(profile.side, turned=True),
         heads=heads,

@@ -101,7 +101,7 @@ def _survival_chart(curve: SurvivalCurve | None, count: int) -> Chart | None:
         k = int(np.argmax(np.where(curve.outside, distance, 0.0)))
         share = number(curve.survival[k], 2)
         expected = number(curve.expected[k], 2)
-        title = f"{share} of the rows survive where the model says {expected}"
+        title = f"{share} of the rows survive, {expected} are predicted"
     some = slice(None, None, max(1, len(at) // TABLE_STEPS))
     return Chart(
         title=title,

@@ -210,7 +210,7 @@ def _class_chart(shares: ClassShares, count: int) -> Chart:
         worst = shares.by_distance[0]
         observed = rounded(shares.observed[worst])
         predicted = rounded(shares.predicted[worst])
-        often = f"{observed} of the rows; the model says {predicted}"
+        often = f"{observed} of the rows ({predicted} predicted)"
         title = f"{shares.names[worst]} came in {often}"
     drawn = len(shares.names)
     some = f", {drawn} of {count} classes" if count > drawn else ""
