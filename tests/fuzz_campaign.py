@@ -18,8 +18,8 @@ from fuzz_cases import CASES, COMMANDS, CORPUS, corpus, path_of, run_case
 
 #: Seconds of the processor after which a case counts as one that hangs.
 TOO_LONG = 60.0
-#: Seconds of the clock after which it hangs even if it only waits: other work on the machine
-#: may slow a case down by less.
+#: Seconds of the clock after which it hangs even if it only waits: other work on the
+#: machine may slow a case down by less.
 WAITS_TOO_LONG = 300.0
 #: Cases between two looks at the clock.
 AT_ONCE = 20

@@ -151,7 +151,7 @@ ERRORS = {
     "sum": (
         {"p_cat": np.full(90, 0.9)},
         PROB,
-        "columns 'p_cat', 'p_dog': P must hold probabilities",
+        "columns 'p_cat', 'p_dog': --prob must hold probabilities",
     ),
     "negative": (
         {"p_cat": np.full(90, -0.5), "p_dog": np.full(90, 1.5)},
@@ -206,7 +206,7 @@ ERRORS = {
     "both": (
         {},
         (*PROB, "--dependence", "3", "--groups", "who"),
-        "dependence= and groups= were both",
+        "condgof: --dependence and --groups were both",
     ),
     "group": ({}, (*PROB, "--groups", "whom"), "Did you mean 'who'?"),
 }

@@ -52,6 +52,6 @@ def test_what_is_refused(table, capsys):
     frame["died"] = frame.died * 2
     frame.to_csv(table, index=False)
     assert main(arguments(table, "--event", "died")) == 2
-    assert "event must be 0 or 1" in capsys.readouterr().err
+    assert "--event must be 0 or 1 in each row" in capsys.readouterr().err
     assert main(arguments(table, "--entry", "start")) == 2
-    assert "entry= goes with event=" in capsys.readouterr().err
+    assert "--entry goes with --event" in capsys.readouterr().err

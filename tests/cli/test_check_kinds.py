@@ -359,7 +359,10 @@ ERRORS = {
         ("--interval", "lo50,hi50,lo90,hi90", "--coverage", "0.9,0.5"),
         "coverage must increase",
     ),
-    "pit": (("--pit", "mu"), "A PIT lies between 0 and 1, and u does not in 79 of 90 rows"),
+    "pit": (
+        ("--pit", "mu"),
+        "A PIT lies between 0 and 1, and --pit does not in 79 of 90 rows",
+    ),
     "two pits": (("--pit", "u,nu"), "--pit names 2 columns and --y 1"),
     "two kinds": (
         ("--pit", "u", "--draws", "d_*"),

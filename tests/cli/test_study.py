@@ -127,7 +127,8 @@ def test_a_fitted_model(here, capsys):
         ),
         (
             ["--model", "a:b", "--data", "x.csv", "--n", "10"],
-            "x.csv has NaN or infinite values in 1 of 2 rows, the first in row 1",
+            "Column 'b' of x.csv has missing values in 1 of 2 rows, the first in row 1"
+            " (counted from 0). Leave those rows out.",
         ),
         (
             [

@@ -16,27 +16,21 @@ PYTHON_ALONE = ["n_boot", "support", "refits"]
 WRITTEN = re.compile(rf"\b({'|'.join([*FLAGS, *PYTHON_ALONE])})=(?!=)")
 #: Files whose messages no command line can get: what they speak of is written in Python.
 PYTHON_FILES = {
-    "laws/_circular.py": "angles are a model of one's own",
     "laws/_columns.py": "the command line checks its options before",
     "laws/_crossfit.py": "a fit is a function",
     "laws/_functions.py": "a density is a function",
     "laws/_distribution.py": "distributions are objects",
-    "laws/_statsmodels.py": "results are objects",
     "check/_record.py": "a repr",
     "check/_composite.py": "fits are functions",
     "check/_refits.py": "fits are functions",
     "check/_comparison.py": "kernels are objects",
     "methods/_adaptive.py": "null= is no option of the command line",
     "methods/_options.py": "crossfit and sources",
-    "null/_choose.py": "null= is no option of the command line",
-    "report/_findings.py": "attributes of HTML",
-    "report/_page.py": "a page shows the Python that repeats it",
-    "report/_pictures.py": "a picture of a test of one's own",
+    "report/_folds.py": "a page shows the Python that repeats it",
     "sample/_number_text.py": "what frames offer; the command line has words of its own",
     "sample/_rng.py": "the command line takes numbers alone",
     "residuals/_choose.py": "standardize= is no option of the command line",
     "result.py": "a result is an object",
-    "study/_names.py": "names of tests",
 }
 
 

@@ -396,6 +396,11 @@ def test_all_that_check_says():
     found = result.to_dict()
     wanted = by_hand.to_dict()
     assert_same(result.result, by_hand.result, (SAID,))
+    drawn = found["pictures"].pop("rows")
+    drawn_by_hand = wanted["pictures"].pop("rows")
+    for rows in ("points", "listed"):  # counted in the rows as they were passed
+        assert drawn.pop(rows) == KEPT[drawn_by_hand.pop(rows)].tolist()
+    assert drawn == drawn_by_hand
     for key in found.keys() - {"result", "details"}:
         assert found[key] == wanted[key], key
     assert SAID in result.notes

@@ -351,7 +351,7 @@ def test_what_cannot_be_studied(problems, methods, error, words):
         ({"alpha": 1.5}, "alpha must be between"),
         (
             {"methods": "kcsd", "alpha": 5e-4},
-            "Method 'kcsd': alpha = 0.0005 cannot be reached",
+            "Method 'kcsd': alpha=0.0005 cannot be reached with n_boot=1000",
         ),
     ],
 )

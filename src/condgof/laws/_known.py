@@ -16,6 +16,7 @@ from condgof.errors import (
     InputError,
     NonFiniteError,
     ShapeError,
+    by_asker,
     check_finite,
     option_name,
     refuse_rows,
@@ -599,7 +600,10 @@ def from_pit(u: TableLike) -> Pit:
     refuse_rows(
         (array < 0) | (array > 1),
         f"A PIT lies between 0 and 1, and {option_name('u')} does not",
-        "Normal scores z become PITs by the normal CDF, Φ(z).",
+        by_asker(
+            python="Normal scores z become PITs by scipy.special.ndtr(z).",
+            command_line="Normal scores z become PITs by the normal CDF, Φ(z).",
+        ),
     )
     return with_index(Pit(as_rows(array)), u)
 

@@ -17,6 +17,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
     option,
+    option_name,
     refuse_rows,
     users_code,
     warn,
@@ -308,13 +309,14 @@ def _check_events(events: FloatArray) -> None:
     got = ", ".join(f"{value:g}" for value in np.unique(events[wrong])[:3])
     refuse_rows(
         wrong,
-        "event must be 0 or 1 in each row (1: it came at y; 0: it had not by y), and is"
-        f" {got}",
+        f"{option_name('event')} must be 0 or 1 in each row (1: it came at y; 0: it had not"
+        f" by y), and is {got}",
         "Correct those rows.",
     )
     if not events.any():
         raise InputError(
-            "event is 0 in all rows: without a single event there is nothing to compare."
+            f"{option_name('event')} is 0 in all rows: without a single event there is"
+            " nothing to compare."
         )
 
 

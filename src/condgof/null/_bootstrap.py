@@ -190,9 +190,13 @@ def check_resolution(alpha: float, n_boot: int) -> None:
         command_line="Pass a larger --alpha.",
     )
     if needed > MOST_DRAWS:
-        advice = f"Pass a larger alpha; n_boot may be at most {MOST_DRAWS:,}."
+        advice = by_asker(
+            python=f"Pass a larger alpha; n_boot may be at most {MOST_DRAWS:,}.",
+            command_line="Pass a larger --alpha.",
+        )
+    draws = by_asker(python=f"n_boot={n_boot}", command_line=f"{n_boot} draws")
     raise InputError(
-        f"{option('alpha', f'{alpha:g}')} cannot be reached with n_boot = {n_boot}: the"
+        f"{option('alpha', f'{alpha:g}')} cannot be reached with {draws}: the"
         f" smallest p-value of {n_boot} draws is {1.0 / (n_boot + 1):.2g}, so the test"
         f" would never reject. {advice}"
     )
