@@ -67,5 +67,14 @@ def write_result(cell: Cell, result: Result, folder: Path) -> None:
     path = path_of(cell.table, cell.problem, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n")
+    unfinished.write_text(text_of(records))
     unfinished.replace(path)
+
+
+def text_of(records: dict[str, dict[str, object]]) -> str:
+    """Return JSON with one line a cell."""
+    lines = [
+        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(record)}"
+        for name, record in records.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
