@@ -143,9 +143,13 @@ def test_true_models_pass_and_what_would_have_been_found_is_said():
 
 def test_the_report_is_written_and_every_picture_drawn(old):
     page = old.to_html()
-    assert "Kaplan-Meier estimate" in page
+    lead = old.overall[0].numbers
+    events = f"{lead['count']:,} events observed, {lead['mean']:,.1f} expected"
+    assert events in page
+    assert "events up to then" in page
     assert "events / expected" in page
     pytest.importorskip("matplotlib")
+    assert old.plot("survival").get_title(loc="left") == events
     for what, which in (("survival", {}), ("column", {"column": "age"}), ("slice", {})):
         assert (
             old.plot(what, **which).get_title(loc="left")
@@ -154,7 +158,6 @@ def test_the_report_is_written_and_every_picture_drawn(old):
     with pytest.raises(cg.errors.InputError, match="no picture 'pit'"):
         old.plot("pit")
     assert old.to_dict()["overall"][0]["kind"] == "events"
-    lead = old.overall[0].numbers
     assert f"events ({lead['count']} of {lead['mean']:.1f} expected)" in str(old)
     assert len(old.groups) == 2
 

@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import norm
 
 import condgof as cg
+from condgof.check import message_parts
 from condgof.cli import main
 from read_page import Page
 
@@ -68,7 +69,9 @@ def test_text_and_pages_say_what_the_checks_say(ran, checks):
         assert str(report) in text
         raw = report.read_text(encoding="utf-8")
         page = flat(Page(raw).text)
-        assert one.words in page
+        said = message_parts(one)  # headline and worst place are sentences of their own
+        assert f"{said.headline}." in page
+        assert said.place in page
         assert f"{one.effect.interval.estimate:.2f}" in (page if one.rejected else text)
         assert f"condgof check {report.with_suffix('.csv')}" in raw
     assert max(map(len, text.split("Reports, to open")[0].splitlines())) <= 100

@@ -108,7 +108,7 @@ def all_charts(check):
     """Every picture of a check, by name."""
     checked = check.checked
     drawn = {
-        "slices": forest(check.slices),
+        "slices": forest(check.slices, leading_only=True),
         "groups": forest(check.groups),
         "null": null_picture(check.result),
     }
@@ -547,7 +547,9 @@ def test_many_groups_are_a_caterpillar():
     (dots,) = marks(chart, charts.Intervals)
     assert len(dots.at) == len(groups) == 200
     assert (np.diff(dots.estimate) >= 0).all()
-    # Outliers lead more groups than the one shift does.
+    # All are drawn, also those that are led by something else.
+    assert len({part.findings[0].kind for part in groups}) > 1
+    # The spread leads more groups that are off than the one shift does.
     assert chart.x.name == "spread, times the predicted spread"
     spread = {
         part.words: next(f for f in part.findings if f.kind == "spread") for part in groups

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,7 +153,7 @@ def test_plot_is_one_figure_with_the_pictures_that_matter(name):
 def test_a_notebook_shows_the_figure_once(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(
-        matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline"
+        plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline"
     )
     figure = CHECKS["good"].plot()
     assert figure.number not in plt.get_fignums()

@@ -412,6 +412,8 @@ def beyond(
 
 #: Width of a letter in the name of an axis, in pixels.
 LETTER = 7.2
+#: Letters that are about twice as wide.
+WIDE_LETTERS = frozenset("%mwMW@…")
 #: Width of a letter at a tick, in pixels.
 TICK = 6.7
 #: Width and height of text turned by 45 degrees, as a share of its length.
@@ -449,6 +451,17 @@ SHAPES = {
     "box": Shape(path="m-10 -6h20v12h-20Z", look="m-box"),
     "small": Shape(path="m-4 -4h8v8h-8Z", look="m-box"),
 }
+
+
+def _letters(text: str) -> int:
+    """Return how many letters of usual width are as wide as a text."""
+    return len(text) + sum(letter in WIDE_LETTERS for letter in text)
+
+
+def _fitting(text: object, room: int) -> str:
+    """Shorten text to the width of `room` letters."""
+    short = shorten(text, room)
+    return shorten(text, room - (_letters(short) - len(short)))
 
 
 def svg(chart: Chart, key: str) -> str:
@@ -586,10 +599,11 @@ class _Frame:
                 drawn += _text(centre, self.floor + 17, words, "tick", "middle")
         for v, words in zip(at_y, self.y.texts, strict=True):
             drawn += _text(self.left - 6, v + 4, words, "tick", "end")
-        words = shorten(self.x.name, int(self.width / LETTER) - 3)
-        middle = min((self.left + self.right) / 2, self.width - 0.5 * LETTER * len(words))
+        words = _fitting(self.x.name, int(self.width / LETTER) - 3)
+        half = 0.5 * LETTER * _letters(words)
+        middle = min((self.left + self.right) / 2, self.width - half)
         drawn += _text(middle, self.height - 7, words, "name", "middle")
-        words = shorten(self.y.name, int((self.floor - self.top + 30) / LETTER))
+        words = _fitting(self.y.name, int((self.floor - self.top + 30) / LETTER))
         return drawn + _text(13, (self.top + self.floor) / 2, words, "name", "middle", -90)
 
     def mark(self, mark: Points | Line | Band | Boxes | Text) -> str:
@@ -668,11 +682,23 @@ def _within(values: AnyArray, ends: Ends) -> AnyArray:
 
 def _path(x: FloatArray, y: FloatArray) -> str:
     """Return a path through the points (k,) that are finite; others break it."""
-    known = np.isfinite(x) & np.isfinite(y)
-    # A line ("L") comes from the point before, if that is finite; else the pen moves ("M").
-    commands = np.where(np.append(False, known[:-1]), "L", "M")[known]
-    points = zip(commands, x[known], y[known], strict=True)
-    return "".join(f"{command}{_n(a)} {_n(b)}" for command, a, b in points)
+    path = ""
+    before: tuple[str, str] | None = None  # where the pen is; None if it must move
+    for a, b in zip(x, y, strict=True):
+        if not (np.isfinite(a) and np.isfinite(b)):
+            before = None
+            continue
+        point = (_n(a), _n(b))
+        if before is None:
+            path += f"M{point[0]} {point[1]}"
+        elif point[1] == before[1]:  # lines along an axis need one number
+            path += f"H{point[0]}"
+        elif point[0] == before[0]:
+            path += f"V{point[1]}"
+        else:
+            path += f"L{point[0]} {point[1]}"
+        before = point
+    return path
 
 
 def _text(

@@ -39,7 +39,8 @@ def _pointing(chart: Chart) -> str:
     if chart.name:
         attributes += f' data-name="{html(chart.name)}"'
     if chart.spots is not None:
-        sides = (_rounded(side) for side in chart.spots)
+        # A spot shows its row of the table, so that there are no more of them.
+        sides = (_rounded(side[:MOST_ROWS]) for side in chart.spots)
         attributes += f' data-spots="{html(json.dumps(list(zip(*sides, strict=True))))}"'
     points = list(_row_points(chart))
     if points:

@@ -50,8 +50,12 @@ def more_is_less(kind: str) -> bool:
     return kind in QUANTITIES and QUANTITIES[kind].more_is_less
 
 
-def forest(items: Sequence[Slice]) -> Chart | None:
-    """Draw findings of one kind on one axis: that which leads most often."""
+def forest(items: Sequence[Slice], *, leading_only: bool = False) -> Chart | None:
+    """Draw findings of one kind on one axis: that which leads most often.
+
+    All items are drawn, whatever leads them; with `leading_only` just those that this kind
+    leads, because what is off in another way would be "not certain" on this axis.
+    """
     leading = [item.findings[0] for item in items if item.findings]
     leading = [finding for finding in leading if finding.telling] or leading
     if not leading:
@@ -60,8 +64,8 @@ def forest(items: Sequence[Slice]) -> Chart | None:
     kind, _, label = about
     listed: list[tuple[Slice, Finding]] = []
     for part in items:
-        # What leads elsewhere is of another kind: it would be "not certain" on this axis.
-        listed += [(part, f) for f in part.findings[:1] if f.about == about]
+        said = part.findings[:1] if leading_only else part.findings
+        listed += [(part, f) for f in said if f.about == about]
     if len(listed) > MOST_NAMED_ROWS:
         listed.sort(key=lambda each: each[1].expected - each[1].estimate)
     count = len(listed)

@@ -21,8 +21,8 @@ from condgof.report._subgroups import groups, subgroups
 from condgof.report._text import html
 from condgof.report._verdict import facts_of, given, message
 
-#: Most groups in the JSON of a page.
-MOST_GROUPS = 200
+#: Most groups in the JSON of a page; its table lists more, and `Check.to_dict` has all.
+MOST_GROUPS = 30
 #: Of more groups than this, the JSON has the leading findings alone.
 MOST_WHOLE_GROUPS = 20
 #: Longer lists are left out of the JSON.

@@ -60,7 +60,7 @@ def main_pictures(check: Check) -> list[Chart]:
     """Return the pictures that matter: all rows, slices or groups, the leading column."""
     charts = [
         *drawn_first(check),
-        forest(check.slices or check.groups),
+        _slices(check) or _groups(check),
         *panels(check, 2, wide=True),
         null_picture(check.result),
     ]
@@ -99,7 +99,7 @@ def _fit(check: Check, column: str | None = None, y: int = 0) -> Chart | None:
 
 
 def _slices(check: Check) -> Chart | None:
-    return forest(check.slices)
+    return forest(check.slices, leading_only=True)
 
 
 def _groups(check: Check) -> Chart | None:

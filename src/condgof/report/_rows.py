@@ -90,10 +90,14 @@ def marks(page_rows: PageRows | None, check: Check) -> dict[str, Any]:
     columns = page_rows.residual_columns
     rows = {}
     for position, row in enumerate(page_rows.rows):
-        rows[str(row)] = {
-            "label": page_rows.labels[position],
-            "texts": [minus(column.texts[position]) for column in columns],
-            "sets": page_rows.sets(position),
+        shown: dict[str, Any] = {
+            "texts": [minus(column.texts[position]) for column in columns]
         }
+        # What can be told without is left out: there are hundreds of rows.
+        if page_rows.labels[position] != str(row):
+            shown["label"] = page_rows.labels[position]
+        if sets := page_rows.sets(position):
+            shown["sets"] = sets
+        rows[str(row)] = shown
     names = [column.name for column in columns]
     return {"columns": names, "rows": rows, "selections": highlights}

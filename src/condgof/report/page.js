@@ -136,7 +136,7 @@
       hideTip();
       draw(svg, "circle", { class: "pointed", cx: frame.x(x), cy: frame.y(y), r: 5 });
       const lines = page.columns.map((name, k) => [name, row.texts[k]]);
-      showTip([["row", row.label], ...lines], this.onScreen(svg, frame.x(x), frame.y(y)));
+      showTip([["row", row.label ?? number], ...lines], this.onScreen(svg, frame.x(x), frame.y(y)));
     }
 
     highlight(selection) {
@@ -154,7 +154,7 @@
           });
         }
         for (const [x, y, number] of this.points) {
-          if (page.rows[number]?.sets.includes(selection.number)) {
+          if (page.rows[number]?.sets?.includes(selection.number)) {
             draw(group, "circle", { cx: frame.x(x).toFixed(1), cy: frame.y(y).toFixed(1), r: 3.4 });
           }
         }
