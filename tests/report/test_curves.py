@@ -78,7 +78,8 @@ def test_each_kind_of_y_has_its_curves(name, curves):
 def test_curves_are_bounded_and_ready_for_json(name):
     curves = curves_of(CHECKS[name])
     assert json.loads(json.dumps(curves, allow_nan=False)) == curves
-    assert count_numbers(curves) <= 1300  # 200 steps of six numbers
+    # 200 steps of six numbers; of censored times also 40 steps of five in time.
+    assert count_numbers(curves) <= 1400
 
 
 #: A bin, or a cell of a map, of fewer rows has no numbers in `to_dict`.
@@ -136,6 +137,28 @@ def assert_survival(chart, numbers):
     assert steps.y[2::2].tolist() == numbers["survival"]
 
 
+def assert_events(chart, numbers):
+    (band,) = marks(chart, charts.Band)
+    assert band.x.tolist() == numbers["times"]
+    assert band.low.tolist() == numbers["low"]
+    assert band.high.tolist() == numbers["high"]
+    expected, observed = marks(chart, charts.Line)
+    assert expected.y[1:].tolist() == numbers["expected"]
+    assert observed.y[2::2].tolist() == numbers["observed"]
+
+
+def assert_class_reliability(chart, numbers):
+    """The share of rows of one class by its predicted probability; axes may be logs."""
+    (dots,) = marks(chart, charts.Intervals)
+    drawn = [dots.at, dots.estimate, dots.high]
+    listed = [np.array(numbers[name]) for name in ("predicted", "right", "high")]
+    if chart.y.ends[0] < -0.5:  # the log of a probability
+        some = listed[1] > 0
+        drawn = [10.0 ** values[some] for values in drawn]
+        listed = [values[some] for values in listed]
+    np.testing.assert_allclose(drawn, listed, rtol=1e-12)
+
+
 def assert_coverage(chart, numbers):
     (dots,) = marks(chart, charts.Intervals)
     assert dots.estimate.tolist() == numbers["observed"]
@@ -163,6 +186,7 @@ def assert_angles(chart, numbers):
 #: How a picture is compared with its numbers, by the name of these.
 SAME = {
     "residuals": assert_residuals,
+    "events": assert_events,
     "survival": assert_survival,
     "coverage": assert_coverage,
     "reliability": assert_reliability,
@@ -225,7 +249,10 @@ def test_what_a_page_draws_is_in_the_dictionary(name):
     for part, numbers, records in subgroups:
         assert numbers["words"] == part.words
         chart = slice_picture(checked, part, records.curves)
-        for what in set(numbers["curves"]) - {"quantiles"}:
+        drawn = set(numbers["curves"]) - {"quantiles"}
+        if "events" in drawn:  # in time, and not in cumulative hazard as well
+            drawn -= {"survival"}
+        for what in drawn:
             SAME[what](chart, numbers["curves"][what])
         if "quantiles" in numbers["curves"]:
             ordered = slice_quantiles(checked, part, records.curves)
@@ -235,6 +262,7 @@ def test_what_a_page_draws_is_in_the_dictionary(name):
 
 #: Pictures of all rows whose numbers are records that subgroups have as well.
 OVERALL = {
+    "events": kinds.events,
     "survival": kinds.survival,
     "coverage": kinds.coverage,
     "reliability": kinds.reliability,
@@ -249,6 +277,10 @@ def test_pictures_of_all_rows_draw_the_curves_of_the_dictionary(name):
     for what, numbers in check.to_dict()["curves"].items():
         if what in OVERALL:
             SAME[what](OVERALL[what](check.checked), numbers)
+        elif what == "class reliability":
+            for label, one in numbers.items():
+                chart = kinds.class_reliability(check.checked, label)
+                assert_class_reliability(chart, one)
         elif what == "rootogram":
             bars = marks(kinds.rootogram(check.checked), charts.Boxes)[0]
             np.testing.assert_allclose(bars.high**2, numbers["expected"])
