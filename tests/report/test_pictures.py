@@ -471,7 +471,7 @@ def test_a_slice_is_its_rows():
         curves = subgroup_curves(checked, part)
         chart = slice_picture(checked, part, curves)
         assert f"mean {z.mean():.2f}".replace("-", "−") in chart.title
-        assert f"sd {z.std(ddof=1):.2f}" in chart.title
+        assert f"SD {z.std(ddof=1):.2f}" in chart.title
         beyond = sum(len(mark.x) for mark in marks(chart, charts.Points))
         inside = sum(int(row[1].replace(",", "")) for row in chart.table[1])
         assert inside + beyond == part.n
