@@ -19,7 +19,8 @@ HEAD = """\
 instead. -->
 
 `pip install '.[cli]'` in a clone of the repository brings it.
-`condgof COMMAND --help` shows the same on a terminal.
+On a terminal, `condgof COMMAND --help` shows a summary, and
+`condgof COMMAND --help-all` all of it.
 """
 
 

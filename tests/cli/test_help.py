@@ -31,7 +31,7 @@ def test_the_page_is_up_to_date():
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_on_the_terminal_has_every_option_and_example(name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert main([*name.split()[1:], "--help"]) == 0
+    assert main([*name.split()[1:], "--help-all"]) == 0
     text = " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     for option in options(name):
         assert option.opts[0] in text
@@ -63,17 +63,42 @@ def test_options_say_what_they_take(name):
 
 def test_every_option_of_check_is_tested():
     folder = Path(__file__).parent
-    text = "".join(
-        path.read_text()
-        for path in (*folder.glob("test_check*.py"), folder / "test_groups.py")
-    )
+    names = ("test_groups.py", "test_help.py")
+    files = (*folder.glob("test_check*.py"), *(folder / name for name in names))
+    text = "".join(path.read_text() for path in files)
     for option in options("condgof check"):
         for flag in option.opts:
             assert f'"{flag}"' in text, flag
 
 
-def test_model_says_that_it_runs_code(capsys):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_one_screen_that_names_every_option(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*name.split()[1:], "--help"]) == 0
+    text = capsys.readouterr().out
+    lines = text.split("\n")
+    assert len(lines) <= 52
+    assert max(map(len, lines)) <= 80
+    for option in options(name):
+        assert option.opts[0] in text
+    assert examples(COMMANDS[name])[0] in " ".join(text.replace("\\\n", "").split())
+
+
+def test_a_broken_example_is_one_command_to_a_shell(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["check", "--help"]) == 0
+    shown = capsys.readouterr().out.partition("Examples\n")[2].partition("\n\n")[0]
+    # `shlex` does not know that a shell joins a line that ends in a backslash to the next.
+    words = shlex.split(shown.replace("\\\n", " "))
+    at = [place for place, word in enumerate(words) if word == "condgof"]
+    ends = [*at[1:], len(words)]
+    said = [words[begin:end] for begin, end in zip(at, ends, strict=True)]
+    all_examples = [shlex.split(one) for one in examples(COMMANDS["condgof check"])]
+    assert said == all_examples[: len(said)]
+
+
+def test_model_says_that_it_runs_code(capsys):
+    assert main(["check", "--help-all"]) == 0
     text = " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     assert "This runs the code in there" in text
     assert "Pickle files are never opened" in text

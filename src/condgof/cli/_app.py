@@ -23,11 +23,29 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get
 
 import typer
 
+from condgof.cli._help import ScreenCommand, print_all_help
+
 Options = TypeVar("Options")
 #: Adds one command to a group of commands.
 Command: TypeAlias = Callable[[typer.Typer], object]
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
+#: An option of every command; `print_all_help` ends the command where it is given.
+HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            callback=print_all_help,
+            is_eager=True,
+            metavar="",
+            help="Show all options, each described, and exit.",
+        ),
+    ],
+)
 
 
 class Place(NamedTuple):
@@ -191,7 +209,8 @@ def command(
     options : type
         The dataclass of the options.
     help, examples : str
-        What ``--help`` says: the first paragraph, the examples, then the rest.
+        What ``--help-all`` says: the first paragraph, the examples, then the rest.
+        ``--help`` says the first paragraph and the first examples.
     fails : str
         When the function returns the exit code 1; "" where it never does.
     """
@@ -203,10 +222,10 @@ def command(
     context = inspect.Parameter(
         "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
     )
-    parameters = [context, *_parameters(options, Place(), without=())]
+    parameters = [context, *_parameters(options, Place(), without=()), HELP_ALL]
 
     def decorate(run: Callable[[Options, str], int]) -> Command:
-        def call(context: typer.Context, **values: Any) -> None:
+        def call(context: typer.Context, help_all: bool, **values: Any) -> None:
             command_line = shlex.join(("condgof", *context.obj))
             read = _read(options, Place(), without=(), values=values)
             raise typer.Exit(run(read, command_line))
@@ -214,7 +233,7 @@ def command(
         call.__name__ = run.__name__
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
-        return lambda commands: commands.command(help=text)(call)
+        return lambda commands: commands.command(help=text, cls=ScreenCommand)(call)
 
     return decorate
 
