@@ -175,6 +175,14 @@ def test_quiet_is_one_line(table, quick, capsys):
     assert capsys.readouterr().out == printed.out
 
 
+def test_quiet_says_once_that_nothing_was_found(table, quick, capsys):
+    quick.bad = False
+    assert run(table(), *ROLES, "-q") == 0
+    line = capsys.readouterr().out
+    assert line.startswith("No misfit found (p = ")
+    assert line.count("No misfit found") == 1
+
+
 def test_fail_on_reject(table, quick, capsys):
     assert run(table(), *ROLES, "--fail-on-reject") == 1
     quick.bad = False

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from condgof.check import STAGES, WORSE, Check, Local, Repair, verdict_words
+from condgof.check import STAGES, WORSE, Check, Local, Repair, headline, verdict_words
 from condgof.check import check as run_check
 from condgof.cli._app import Group, Option, command
 from condgof.cli._load import LoadedTable, load_table
@@ -234,14 +234,19 @@ def check(options: CheckOptions, command_line: str) -> int:
         seed=options.test.seed,
         report=options.report,
     )
-    words = result.words if result.tolerance is None else result.tolerance.words
     printer.print(
-        line=f"{verdict_words(result)}. {words}",
+        line=_quiet_line(result),
         text=print_text,
         document=_document(result, table, options, repair, points),
         write=write_files,
     )
     return 1 if options.fail_on_reject and _fails(result) else 0
+
+
+def _quiet_line(check: Check) -> str:
+    """Return the verdict and the message, which may begin with the verdict, too."""
+    words = check.words if check.tolerance is None else check.tolerance.words
+    return f"{verdict_words(check)}. {words.removeprefix(f'{headline(check)}. ')}"
 
 
 def _check_repairable(table: LoadedTable) -> None:
