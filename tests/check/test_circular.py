@@ -236,19 +236,10 @@ def assert_same_check(one, other):
 @pytest.mark.parametrize("kind", ["closed", "draws", "scores"])
 @settings(max_examples=examples(3), deadline=None)
 @given(turn=st.floats(-1000, 1000), seed=st.integers(0, 2**16))
-def test_turning_all_angles_changes_nothing(kind, turn, seed):
-    one = checked(kind=kind, seed=seed, bias=0.5, above=1.0)
-    other = checked(kind=kind, seed=seed, bias=0.5, above=1.0, turn=turn)
-    assert_same_check(one, other)
-
-
-@pytest.mark.parametrize("kind", ["closed", "draws", "scores"])
-@settings(max_examples=examples(3), deadline=None)
-@given(seed=st.integers(0, 2**16))
-def test_whole_turns_of_single_rows_change_nothing(kind, seed):
+def test_turning_all_angles_and_whole_turns_of_rows_change_nothing(kind, turn, seed):
     whole = 360.0 * np.random.default_rng(seed).integers(-4, 5, N)
     one = checked(kind=kind, seed=seed, bias=0.5, above=1.0)
-    other = checked(kind=kind, seed=seed, bias=0.5, above=1.0, whole_turns=whole)
+    other = checked(kind=kind, seed=seed, bias=0.5, above=1.0, turn=turn, whole_turns=whole)
     assert_same_check(one, other)
 
 

@@ -93,7 +93,7 @@ def test_dependence_does_not_hide_a_seasonal_mean(dependence):
     law = np.zeros(n), np.full(n, y.std())
     warned = pytest.warns(DependenceWarning) if dependence is None else nullcontext()
     with warned:
-        report = cg.check(law, x, y, dependence=dependence, rng=0)
+        report = cg.check(law, x, y, dependence=dependence, rng=0, n_boot=99)
     assert (report.effects[0].kind, report.effects[0].columns) == ("bias", ("month",))
 
 

@@ -253,8 +253,10 @@ def test_a_refit_with_other_classes_is_a_failure():
     assert "sees y in another way" in result.details["first_failure"]
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
-@pytest.mark.parametrize("statistic", ["kcsd", "adaptive"])
+@pytest.mark.parametrize(
+    ("workers", "statistic"),
+    [("threads", "kcsd"), ("threads", "adaptive"), ("processes", "adaptive")],
+)
 def test_workers_change_nothing(curve, workers, statistic):
     x, y = curve
     options = {"statistic": statistic, "n_boot": N_BOOT, "rng": 3}

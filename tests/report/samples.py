@@ -27,7 +27,7 @@ SPECIES = ("setosa", "versicolor", "virginica")
 #: The seed of all checks, which pages repeat.
 SEED = 42
 #: Draws of the null distribution: enough for all that is tested here.
-DRAWS = 999
+DRAWS = 199
 #: What is allowed, so that pages say whether the misfit is larger.
 TOLERANCE = "0.1 size"
 

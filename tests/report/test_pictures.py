@@ -198,7 +198,7 @@ def test_points_are_all_rows_or_one_random_sample():
     beyond = sum(len(mark.x) for mark in points if mark.rows is None)
     assert len(np.unique(rows)) + beyond == check.checked.n
     assert any(key.words == "all rows" for key in few.legend)
-    check = continuous(n=5000, seed=3)
+    check = continuous(n=2000, seed=3)
     chart = fit(check)
     points = [mark for mark in marks(chart, charts.Points) if mark.rows is not None]
     rows = np.concatenate([mark.rows for mark in points])

@@ -146,6 +146,7 @@ def test_plot_is_one_figure_with_the_pictures_that_matter(name):
     for ax, chart in zip(drawn, charts, strict=True):
         words = ax.get_title(loc="left").replace("\n", " ").replace("\\$", "$").strip()
         assert words[:20] == " ".join(chart.title.split())[:20]
+    figure.set_dpi(20)  # text and marks are laid out all the same
     figure.canvas.draw()
     plt.close(figure)
 
