@@ -239,6 +239,23 @@ def ar_quantiles(n: int, rng: Rng) -> Data:
     return Data(model, x, x + autoregressive(n, 0.8, rng), {"dependence": "auto"})
 
 
+def ar_classes(n: int, rng: Rng) -> Data:
+    """Five classes without an order, of a Gaussian copula of AR(0.8)."""
+    x = rng.random(n)
+    weights = np.exp(np.column_stack([0.5 * k * x for k in range(5)]))
+    p = weights / weights.sum(axis=1, keepdims=True)
+    uniform = ndtr(autoregressive(n, 0.8, rng))
+    y = (uniform[:, None] >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+    return Data(cg.probabilities(p), x, y, {"dependence": "auto"})
+
+
+def ar_interval(n: int, rng: Rng) -> Data:
+    x = rng.random(n)
+    half = ndtri(0.95)
+    model = cg.from_intervals(x - half, x + half, 0.9)
+    return Data(model, x, x + autoregressive(n, 0.8, rng), {"dependence": "auto"})
+
+
 def hours_of_days(n: int, rng: Rng) -> Data:
     """Hourly rows that share half of their variance by day, AR(0.5) from day to day."""
     days = autoregressive(-(-n // 24), 0.5, rng)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import condgof as cg
-from calibration import adversarial, samples, wrong
+from calibration import adversarial, posteriors, samples, wrong
 from calibration.design import MOST_SAMPLES, Data, Design, Procedure
 from calibration.procedures import (
     ADAPTIVE,
@@ -136,6 +136,10 @@ def adversarial_designs() -> Iterator[Design]:
     yield hard_case("binary, AR(0.8), n = 300", partial(samples.ar_binary, 300), *BOTH)
     yield hard_case(
         "19 quantiles, AR(0.8), n = 300", partial(samples.ar_quantiles, 300), *BOTH
+    )
+    yield hard_case("5 classes, AR(0.8), n = 300", partial(samples.ar_classes, 300), *BOTH)
+    yield hard_case(
+        "90% interval, AR(0.8), n = 300", partial(samples.ar_interval, 300), *BOTH
     )
     yield hard_case("hours of days, n = 720", partial(samples.hours_of_days, 720), ADAPTIVE)
     yield hard_case(
@@ -362,6 +366,18 @@ def other_functions() -> Iterator[Design]:
         composite(adversarial.poisson_regression),
         most=LARGE_MOST,
     )
+    for problem, model in (
+        ("known", "line, σ known"),
+        ("unknown", "line"),
+        ("poisson", "Poisson counts in 4 groups"),
+    ):
+        for n, most in ((50, MOST_SAMPLES), (200, LARGE_MOST)):
+            yield other(
+                f"posterior in sample, {model}, n = {n}",
+                partial(posteriors.in_sample, problem, n),
+                ADAPTIVE,
+                most=most,
+            )
     yield other("stream, normal, 3,000 rows", partial(samples.normal, 3000, 3), MONITOR)
     yield other("stream, 2 classes, 3,000 rows", partial(samples.classes, 3000, 3), MONITOR)
 
