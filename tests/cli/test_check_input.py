@@ -62,13 +62,19 @@ class TestForms:
         assert answer(capsys, write(name, **form), *words) == plain
 
     def test_standard_input(self, plain, capsys):
+        """And packages that take long to import, and that no check needs, are not."""
         done = subprocess.run(
-            [*PROGRAM, "check", "-", *ROLES, "--quiet"],
+            [sys.executable, "-X", "importtime", *PROGRAM[1:], "check", "-", *ROLES, "-q"],
             input=Path(write("t.csv", delimiter=";")).read_bytes(),
             capture_output=True,
             check=True,
         )
         assert done.stdout.decode() == plain
+        imported = {
+            line.rpartition("|")[2].strip() for line in done.stderr.decode().split("\n")
+        }
+        assert "condgof.cli" in imported
+        assert imported & {"pandas", "scipy.stats", "matplotlib", "sklearn"} == set()
 
     @pytest.mark.parametrize(
         ("words", "message"),

@@ -42,7 +42,7 @@ from condgof.report import (
     slice_picture,
     slice_quantiles,
 )
-from condgof.result import share_interval
+from condgof.result import binomial_quantile, share_interval
 from report.samples import EVIL, checks, continuous
 
 CHECKS = checks()
@@ -298,6 +298,27 @@ def test_order_statistics_cover_the_quantile():
         low, high = quantile_intervals(rng.standard_normal((2000, 60)), [p], 0.05)
         true = stats.norm.ppf(p)
         assert ((low <= true) & (true <= high)).mean() >= 0.94
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 100, 12_346, 10**7])
+def test_quantiles_of_binomial_counts_are_those_of_scipy(n):
+    rng = np.random.default_rng(n)
+    odd = [
+        0.0,
+        5e-324,
+        1e-300,
+        1e-12,
+        0.5,
+        1.0 - 1e-12,
+        np.nextafter(1.0, 0.0),
+        1.0,
+        np.nan,
+    ]
+    p = np.concatenate([odd, rng.uniform(size=200), 10 ** rng.uniform(-8, 0, 100)])
+    level = np.array([1e-9, 0.0005, 0.025, 0.5, 0.975, 0.9999])[:, None]
+    np.testing.assert_array_equal(
+        binomial_quantile(level, n, p), stats.binom.ppf(level, n, p)
+    )
 
 
 def test_shares_have_clopper_and_pearsons_interval():

@@ -237,7 +237,7 @@ def check(options: CheckOptions, command_line: str) -> int:
     printer.print(
         line=_quiet_line(result),
         text=print_text,
-        document=_document(result, table, options, repair, points),
+        document=lambda: _document(result, table, options, repair, points),
         write=write_files,
     )
     return 1 if options.fail_on_reject and _fails(result) else 0

@@ -323,6 +323,6 @@ def _print(
     printer.print(
         line=verdict,
         text=lambda: print_lines(f"data  {table.words}\n\n{result}"),
-        document=document,
+        document=lambda: document,
         write=lambda: _write_report(shared, result, command_line),
     )

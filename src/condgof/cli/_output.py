@@ -153,16 +153,22 @@ class Printer:
         *,
         line: str,
         text: Callable[[], object],
-        document: Mapping[str, Any],
+        document: Callable[[], Mapping[str, Any]],
         write: Callable[[], object],
     ) -> None:
-        """Print a JSON document, one line, or the text, for which a function is called.
+        """Print a JSON document, one line, or the text.
 
-        Files are written after that, by `write`: what was found is not lost where a file
-        cannot be written.
+        The document and the text are functions, of which one is called: the curves and
+        scores of a document take longer than many a check. Files are written after that,
+        by `write`: what was found is not lost where a file cannot be written.
         """
         from condgof import __version__
 
+        content: Mapping[str, Any] = {}
+        if self.format.json:
+            # What users' models print goes to standard error, while a document asks them.
+            with redirect_stdout(sys.stderr):
+                content = document()
         with naming("standard output"):
             if self.format.json:
                 head = {
@@ -172,7 +178,7 @@ class Printer:
                     "seed": self.seed,
                     "report": None if self.report is None else str(self.report),
                 }
-                print(json.dumps({**head, **document}, indent=2, allow_nan=False))
+                print(json.dumps({**head, **content}, indent=2, allow_nan=False))
             elif self.format.quiet:
                 print(terminal(line))
             else:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.result import share_interval
+from condgof.result import binomial_quantile, share_interval
 
 
 class QuantileIntervals(NamedTuple):
@@ -41,13 +41,11 @@ def each_error(count: int, level: float = 0.95) -> float:
     return float(1.0 - level ** (1.0 / max(count, 1)))
 
 
-def binomial_range(n: AnyArray | float, p: AnyArray | float, error: float) -> CountRange:
+def binomial_range(n: AnyArray | int, p: AnyArray | float, error: float) -> CountRange:
     """Return between which counts a Binomial(n, p) lies, but for a probability `error`."""
-    from scipy.stats import binom  # slow to import, and for pictures only
-
     return CountRange(
-        low=np.asarray(binom.ppf(error / 2, n, p)),
-        high=np.asarray(binom.ppf(1 - error / 2, n, p)),
+        low=binomial_quantile(error / 2, n, p),
+        high=binomial_quantile(1 - error / 2, n, p),
     )
 
 

@@ -38,7 +38,7 @@ from condgof.residuals import (
     SteinWaves,
     TrigonometricFunctions,
 )
-from condgof.result import Record, rounded
+from condgof.result import Record, binomial_quantile, rounded
 from condgof.sample import Column, Seed
 from condgof.stein import RowsInMemory
 
@@ -352,8 +352,6 @@ class CircularRows(CheckedRows):
 
     def histogram(self, rows: IntArray) -> AngleHistogram:
         """Count residual angles of some rows in bars, and what is predicted of each bar."""
-        from scipy.stats import binom  # slow to import, and for pictures only
-
         count = int(np.clip(len(rows) // ROWS_OF_BAR, FEWEST_BARS, MOST_BARS))
         edges = np.linspace(-math.pi, math.pi, count + 1)
         observed, _ = np.histogram(self.angle[rows], edges)
@@ -368,8 +366,8 @@ class CircularRows(CheckedRows):
             edges=self.unit.from_radians(edges),
             rows=observed,
             expected=expected,
-            low=np.asarray(binom.ppf(0.5 * error, len(rows), share)),
-            high=np.asarray(binom.ppf(1.0 - 0.5 * error, len(rows), share)),
+            low=binomial_quantile(0.5 * error, len(rows), share),
+            high=binomial_quantile(1.0 - 0.5 * error, len(rows), share),
             unit=self.unit.name,
         )
 
