@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -101,6 +102,12 @@ def lines(n: int, columns: int, rng: Rng, slope: float = 0.5) -> Data:
     """A linear mean and unit noise; the model is fitted by the procedure."""
     x = rng.standard_normal((n, columns))
     return Data(None, x, slope * x.sum(axis=1) + rng.standard_normal(n))
+
+
+def weighted_lines(n: int, columns: int, rng: Rng) -> Data:
+    """Lines whose rows have weights that depend on x; the fit is weighted, too."""
+    data = lines(n, columns, rng)
+    return replace(data, options={"weights": np.exp(data.x[:, 0])})
 
 
 def log_linear_counts(n: int, columns: int, rng: Rng) -> Data:

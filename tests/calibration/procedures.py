@@ -261,6 +261,7 @@ def run_composite(make_fit: Callable[[], Any], data: Data, seed: int) -> float:
         rng=seed,
         engine=1,
         progress=False,
+        **data.options,
     )
     return report.pvalue
 

@@ -361,6 +361,12 @@ def other_functions() -> Iterator[Design]:
         composite(cg.fits.ols),
     )
     yield other(
+        "fitted weighted least squares, 3 columns, n = 100",
+        partial(adversarial.weighted_lines, 100, 3),
+        composite(cg.fits.ols),
+        most=LARGE_MOST,
+    )
+    yield other(
         "fitted Poisson regression, 3 columns, n = 100",
         partial(adversarial.log_linear_counts, 100, 3),
         composite(adversarial.poisson_regression),

@@ -199,11 +199,6 @@ def test_what_check_cannot_weight_is_refused():
         checked(model, y, weights=-WEIGHTS)
 
 
-def test_composite_takes_none():
-    with pytest.raises(InputTypeError, match="composite takes no weights"):
-        cg.composite(cg.fits.ols(), X, X[:, 0] + NOISE, weights=WEIGHTS)
-
-
 def test_groups_and_weights():
     """Rows of a group share an error; equal weights change no digit, others the verdict."""
     codes = np.arange(N) // 5

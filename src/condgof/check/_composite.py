@@ -11,7 +11,10 @@ import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from condgof import engine as engines
 from condgof._typing import TableLike
@@ -36,12 +39,12 @@ from condgof.check._refits import (
     run_replicates,
     undo_shrinkage,
 )
-from condgof.errors import InputError, InputTypeError, check_finite, shown
-from condgof.laws import as_fit, read_events
+from condgof.errors import InputError, InputTypeError, check_finite, option, shown
+from condgof.laws import as_fit, read_events, takes_weights
 from condgof.methods import needs_memory, zheng
 from condgof.null import check_n_boot, check_resolution
 from condgof.result import GofResult, check_alpha
-from condgof.sample import RngLike, Sample, Seed, hold, refuse_weights, take_rows
+from condgof.sample import RngLike, Sample, Seed, hold, take_rows
 
 #: Options of tests that `composite` decides itself, or that are of no use where the
 #: rows of a replicate are independent.
@@ -57,6 +60,11 @@ OPTIONS_OF_COMPOSITE = (
     "missing",
     "weights",
 )
+#: What a reader should know where the fit did not get the weights of rows.
+UNWEIGHTED_FIT = (
+    "the fit has no parameter named weights: rows count alike in it, and by their weights"
+    " in all else"
+)
 
 
 def composite(
@@ -66,6 +74,7 @@ def composite(
     *,
     event: TableLike | None = None,
     entry: TableLike | None = None,
+    weights: TableLike | None = None,
     statistic: object = "check",
     alpha: float = 0.05,
     n_boot: int = 199,
@@ -120,6 +129,12 @@ def composite(
         where the rows of the sample would have been: a censored row at its time, one with
         an event at a time drawn once by Kaplan and Meier's estimate for rows near in x. A
         time beyond the last that a survival function is known for is censored there.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, or the column of x that holds them, as in `check`:
+        the statistic and all numbers are weighted. A fit with a parameter named weights
+        gets them (`condgof.fits.ols()` and ``glm(family)`` have it), of mean 1 and without
+        the rows of weight 0; any other is fitted on rows that count alike, and a note says
+        so. The null is right either way: refits get the same weights.
     statistic : {"check", "adaptive", "kcsd", "fscd", "mmd", "zheng"} or callable
         "check" for the whole answer; else which statistic alone, or your own: (model, x, y)
         → a number (larger means a worse fit) or a result.
@@ -173,16 +188,25 @@ def composite(
             f" {shown(progress)}."
         )
     events = read_events(event, entry, x, y)
-    fitter = as_fit(fit, events)
     alpha = check_alpha(alpha)
     check_statistic(statistic, options)
     if events is not None:
         check_statistic_of_events(statistic)
+    if weights is not None:
+        check_statistic_of_weights(statistic)
     if statistic == "check":
         check_resolution(alpha, n_boot)
     check_workers(workers)
     seed = Seed.of(rng)
-    sample = Sample.from_data(x, y, missing=missing)
+    sample = Sample.from_data(x, y, missing=missing, weights=weights)
+    fit_weights = None
+    if weights is not None and takes_weights(fit):
+        fit_weights = np.ones(sample.n) if sample.weights is None else sample.weights
+    elif sample.weights is not None:
+        sample = replace(sample, remarks=(*sample.remarks, UNWEIGHTED_FIT))
+    fitter = as_fit(fit, events, fit_weights)
+    if fit_weights is not None:
+        fitter = partial(fitter, weights=fit_weights)
     x = hold(x)
     y = hold(y)
     if sample.kept is not None:
@@ -253,11 +277,6 @@ def check_statistic(statistic: object, options: Mapping[str, Any]) -> None:
             f"statistic must be one of {', '.join(map(repr, TESTS))}, or a function "
             f"(model, x, y) → number, got {statistic!r}."
         )
-    refuse_weights(
-        options.get("weights"),
-        "composite",
-        "Neither fit nor refits would know of them.",
-    )
     known = sorted(default_options(name))
     unknown = [option for option in options if option not in known]
     if unknown:
@@ -274,6 +293,21 @@ def check_statistic_of_events(statistic: object) -> None:
             f"{name} cannot compare censored times. With event=, statistic must be 'check',"
             " 'adaptive' or a function (model, x, y) → number."
         )
+
+
+def check_statistic_of_weights(statistic: object) -> None:
+    """Refuse a test of the library whose sums cannot be weighted."""
+    name = name_of_test(statistic)
+    if name is not None and not has_weights(name):
+        raise InputError(
+            f"{name} takes no weights. With {option('weights')}, statistic must be 'check',"
+            " 'adaptive', 'kcsd', 'fscd' or a function (model, x, y) → number."
+        )
+
+
+def has_weights(name: str) -> bool:
+    """Whether a test of the library has an option for weights of rows."""
+    return "weights" in inspect.signature(TESTS[name]).parameters
 
 
 def default_options(name: str) -> dict[str, Any]:
@@ -300,6 +334,8 @@ def make_statistic(
     call = {**options, "missing": missing, "rng": first.seed.value, "engine": 1}
     if TESTS[name] is not zheng:  # zheng has a normal limit, and draws nothing
         call["n_boot"] = 1
+    if first.sample.weights is not None:
+        call["weights"] = first.sample.weights
     if "solver" in all_options:
         call["solver"] = check_solver_options(all_options).chosen_solver(first.sample.n)
     return SingleStatistic.from_test(name, call, first)

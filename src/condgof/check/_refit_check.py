@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.check._check import assemble_report
+from condgof.check._check import assemble_report, refuse_weights_of_kind
 from condgof.check._findings import REACH, Reader
 from condgof.check._look import compare_rows
 from condgof.check._quantities import LARGEST, QUANTITIES
@@ -97,7 +97,7 @@ def _state_of_effects(
     """Return rows in the cells of all effects; None where there are too few rows."""
     if checked.n < FEWEST_ROWS:
         return None
-    return make_state(checked.axes, checked.tilt(law, rows, seed), None)
+    return make_state(checked.axes, checked.tilt(law, rows, seed), None, checked.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +123,7 @@ class CheckStatistics(AdaptiveStatistics):
         checked = compare_rows(
             first.law, rows, numbers=_row_numbers(rows), whole=rows.n
         ).with_bands(first.law, first.seed)
+        refuse_weights_of_kind(checked)
         signals = checked.signals(first.law, rows, first.seed)
         return cls(
             first=base.first,
@@ -136,7 +137,11 @@ class CheckStatistics(AdaptiveStatistics):
             # Replicates are the null of the search: nothing is resampled by it.
             signals=replace(signals, redraw=None),
             staged=StagedGains.from_signals(
-                checked.axes, signals, rows.sample.content_keys, units=None
+                checked.axes,
+                signals,
+                rows.sample.content_keys,
+                units=None,
+                weights=checked.weights,
             ),
             state=_state_of_effects(checked, first.law, rows, first.seed),
             overall=Reader(checked, REACH).findings(),

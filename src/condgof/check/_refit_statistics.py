@@ -137,17 +137,24 @@ class PieceFeatures(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FeaturesOfX:
-    """Features F of x (n, d_x), piece by piece; kept if they are small enough."""
+    """Features F of x (n, d_x), piece by piece; kept if they are small enough.
+
+    They are multiplied by the weights of rows, (n,), where there are any.
+    """
 
     plan: Plan
     x: FloatArray
+    weights: FloatArray | None = None
 
     def piece(self, start: int) -> PieceFeatures:
         """Return the features of the `PIECE_ROWS` rows from `start` on."""
         return self._kept[start // PIECE_ROWS] if self._kept else self._make(start)
 
     def _make(self, start: int) -> PieceFeatures:
-        values = self.plan.features.evaluate(self.x[start : start + PIECE_ROWS])
+        rows = slice(start, start + PIECE_ROWS)
+        values = self.plan.features.evaluate(self.x[rows])
+        if self.weights is not None:
+            values = values * self.weights[rows, None].astype(values.dtype)
         return PieceFeatures(values, self.plan.feature_squares(values))
 
     @cached_property
@@ -159,7 +166,7 @@ class FeaturesOfX:
 
     def __getstate__(self) -> dict[str, Any]:
         # Each worker makes the features again, which is faster than sending them.
-        return {"plan": self.plan, "x": self.x}
+        return {"plan": self.plan, "x": self.x, "weights": self.weights}
 
 
 class SquaredSums(NamedTuple):
@@ -222,7 +229,7 @@ class AdaptiveStatistics(RefitStatistic):
         other_law = law_of(response.bind(first.plain_model), other)
         other_rows = RowsInMemory.from_law(other_law, other, units, some)
         design = make_design(other_rows.subsample)
-        features = FeaturesOfX(design.plan, rows.x)
+        features = FeaturesOfX(design.plan, rows.x, sample.weights)
         return cls(
             first=rows,
             design=design,

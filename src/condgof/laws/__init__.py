@@ -77,7 +77,14 @@ from condgof.laws._counts import (
     cell_probabilities,
     standardised,
 )
-from condgof.laws._crossfit import DiscreteFolds, Folds, as_fit, crossfit, join
+from condgof.laws._crossfit import (
+    DiscreteFolds,
+    Folds,
+    as_fit,
+    crossfit,
+    join,
+    takes_weights,
+)
 from condgof.laws._discrete import (
     FULL,
     PLAIN,
@@ -319,6 +326,7 @@ __all__ = [
     "single_quantile_level",
     "standardised",
     "tail_scores",
+    "takes_weights",
     "times_at",
     "turns_of",
     "undeclared_support_notes",

@@ -19,6 +19,7 @@ from condgof.errors import (
     ShapeError,
     UnsupportedModelError,
     check_count,
+    option,
     users_code,
 )
 from condgof.kernels import Cells
@@ -57,6 +58,7 @@ from condgof.sample import (
     check_rows,
     fresh,
     read_groups,
+    read_weights,
     refill,
     take_rows,
 )
@@ -73,11 +75,14 @@ MOST_REFITS = 100_000
 MOST_FAILURES = 0.1
 
 
-def as_fit(fit: object, events: Events | None = None) -> Callable[..., Any]:
+def as_fit(
+    fit: object, events: Events | None = None, weights: FloatArray | None = None
+) -> Callable[..., Any]:
     """Return (x, y, rng) → model for a user's `fit`, once it is sure to take x and y.
 
     Of censored times the result takes `event`, and `entry` where there is one, by name,
-    and so must the fit.
+    and so must the fit. Where there are weights it takes `weights` by name, which the fit
+    gets if it has a parameter of that name (`takes_weights`).
     """
     others = {} if events is None else events.arguments()
     names = ("x", "y", *others)
@@ -89,7 +94,10 @@ def as_fit(fit: object, events: Events | None = None) -> Callable[..., Any]:
             f" condgof.fits.sklearn(estimator), got {got}."
         )
     try:
-        match_arguments(fit, x=None, y=None, **dict.fromkeys(others), rng=None)
+        asked = {"x": None, "y": None, **dict.fromkeys(others), "rng": None}
+        if weights is not None:
+            asked["weights"] = None
+        match_arguments(fit, **asked)
     except TypeError as error:
         name = getattr(fit, "__name__", type(fit).__name__)
         raise InputTypeError(
@@ -100,9 +108,15 @@ def as_fit(fit: object, events: Events | None = None) -> Callable[..., Any]:
     return partial(_call_fit, fit)
 
 
-def _call_fit(fit: Any, x: TableLike, y: TableLike, rng: Any, **events: Any) -> Any:
-    positional, named = match_arguments(fit, x=x, y=y, **events, rng=rng)
+def _call_fit(fit: Any, x: TableLike, y: TableLike, rng: Any, **others: Any) -> Any:
+    positional, named = match_arguments(fit, x=x, y=y, **others, rng=rng)
     return fit(*positional, **named)
+
+
+def takes_weights(fit: object) -> bool:
+    """Whether a user's fit has a parameter named weights."""
+    signature = read_signature(fit) if callable(fit) else None
+    return signature is not None and "weights" in signature.parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +342,7 @@ def crossfit(
     *,
     event: TableLike | None = None,
     entry: TableLike | None = None,
+    weights: TableLike | None = None,
     folds: int = 5,
     groups: TableLike | None = None,
     refits: int = 0,
@@ -372,6 +387,11 @@ def crossfit(
         Censoring, as in `check`. The fit gets them of its rows: it is (x, y, event) →
         model, or (x, y, event, entry) → model, with event 1 or 0. The law that is returned
         has them, so that ``cg.check(law, x, y)`` needs no ``event=``.
+    weights : array_like or Series of shape (n,), or str, optional
+        Weights of rows, functions of x, or the column of x that holds them. The fit gets
+        those of its rows, on the scale of mean 1: it needs a parameter named weights, as
+        `condgof.fits.ols()` and ``glm(family)`` have. Pass them to `check` as well:
+        ``cg.check(law, x, y, weights=w)``.
     folds, rng : int; int, numpy.random.Generator or None
         How many folds; for drawing them, and for fits that take an rng.
     groups : array_like of shape (n,) or str, optional
@@ -398,7 +418,6 @@ def crossfit(
     if not callable(fit) and hasattr(fit, "fit") and hasattr(fit, "predict"):
         fit = fits.sklearn(fit)
     events = read_events(event, entry, x, y)
-    fitter = as_fit(fit, events)
     if events is not None and refits != 0:
         raise InputError(
             "refits= draws whole samples of y, and times with event= are censored. Use"
@@ -414,11 +433,13 @@ def crossfit(
     n = len(y)
     check_rows(x, y, len(x), n)
     labels = FrameOrigin.from_sample(x, y).labels
+    row_weights = None if weights is None else _weights_of_fit(fit, weights, x, n, labels)
+    fitter = as_fit(fit, events, row_weights)
     group_numbers = None if groups is None else read_groups(groups, x, n, labels=labels)
     if refits != 0:
         refits = check_count(refits, "refits", MOST_REFITS, " 0 is for none, 199 for 0.05.")
     fold_numbers = _split(folds, n, group_numbers, seed)
-    split = FoldFits(fitter, x, fold_numbers, folds, seed, events)
+    split = FoldFits(fitter, x, fold_numbers, folds, seed, events, row_weights)
     models = split.fit(y)
     note = f"predictions are those of {folds} fits, each of rows that it has not seen"
     law = split.predict(models).noted(note)
@@ -436,6 +457,21 @@ def crossfit(
     return law
 
 
+def _weights_of_fit(
+    fit: object, weights: TableLike, x: Any, n: int, labels: Any
+) -> FloatArray:
+    """Return the weights of all n rows for a fit, of mean 1 where they are not 0."""
+    if not takes_weights(fit):
+        name = getattr(fit, "__name__", type(fit).__name__)
+        raise InputTypeError(
+            f"{option('weights')} is for fits with a parameter named weights, and {name}"
+            " has none. Write a function (x, y, weights) → model, or leave weights to the"
+            " check: cg.check(cg.crossfit(fit, x, y), x, y, weights=…)."
+        )
+    given = read_weights(weights, x, n, labels).of_all(n)
+    return np.ones(n) if given is None else given
+
+
 @dataclass(frozen=True, eq=False)
 class FoldFits:
     """Fits to all rows but those of a fold, for each of K folds."""
@@ -446,6 +482,7 @@ class FoldFits:
     folds: int
     seed: Seed
     events: Events | None = None  #: Of times that are censored.
+    weights: FloatArray | None = None  #: Those that the fit gets, (n,).
 
     def fit(self, y: Any, replicate: int = 0) -> list[ModelLike]:
         """Fit all folds on y, in the user's container; refits are numbered from 1 on."""
@@ -457,12 +494,19 @@ class FoldFits:
             with users_code(f"Fold {k + 1} of {self.folds} ({sizes})"):
                 key = (k, 1) if replicate == 0 else (replicate, k, 2)
                 fold_rng = self.seed.stream(Use.REPLICATE, *key)
-                events = {} if self.events is None else self.events.take(train).arguments()
+                others = self._arguments(train)
                 fitted = self.fitter(
-                    take_rows(self.x, train), take_rows(y, train), fold_rng, **events
+                    take_rows(self.x, train), take_rows(y, train), fold_rng, **others
                 )
                 models.append(self._as_model(fitted))
         return models
+
+    def _arguments(self, rows: IntArray) -> dict[str, AnyArray]:
+        """Return what a fit to some rows gets beside x and y."""
+        others = {} if self.events is None else self.events.take(rows).arguments()
+        if self.weights is not None:
+            others["weights"] = self.weights[rows]
+        return others
 
     def predict(self, models: Sequence[ModelLike]) -> Law:
         """Return the law of all rows, each by the fit that has not seen it."""
@@ -478,7 +522,8 @@ class FoldFits:
         n = len(self.fold_numbers)
         with users_code("The fit to all rows"):
             rng = self.seed.stream(Use.REPLICATE, 0, 0, 2)
-            model = self._as_model(self.fitter(fresh(self.x), fresh(y), rng))
+            others = self._arguments(np.arange(n))
+            model = self._as_model(self.fitter(fresh(self.x), fresh(y), rng, **others))
             law = model(self.x, n)
         if not law.can("sample"):
             raise UnsupportedModelError(

@@ -36,6 +36,8 @@ from condgof.laws._law import (
 from condgof.laws._line import Bounds, Line, with_support
 from condgof.sample import as_numbers, fresh, is_lazy
 
+#: What goes only to a parameter of this name, never to the next one that is free.
+ONLY_BY_NAME = ("rng", "weights")
 #: Number of steps of a numerical derivative.
 LEVELS = 14
 #: Each step is the one before it divided by this.
@@ -364,12 +366,13 @@ def match_arguments(function: Callable[..., Any], **values: Any) -> CallArgument
     """Return the arguments to call a user's function with, so that x and y are not swapped.
 
     A parameter named x or y (or X, Y) gets the value of that name, others get the remaining
-    values, in this order; an rng goes to a parameter of that name only. A function that
-    cannot be called so raises TypeError.
+    values, in this order; an rng and weights go to parameters of these names only. A
+    function that cannot be called so raises TypeError.
     """
     signature = read_signature(function)
-    if signature is None or "rng" not in signature.parameters:
-        values.pop("rng", None)
+    for name in ONLY_BY_NAME:
+        if signature is None or name not in signature.parameters:
+            values.pop(name, None)
     if signature is None:
         return CallArguments(tuple(values.values()), {})
     taken_by_name = {p.name.lower() for p in _single_parameters(signature)}

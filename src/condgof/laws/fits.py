@@ -200,6 +200,7 @@ def ols() -> Callable[..., LinearNormal]:
 
     σ² is RSS/(n − rank). There is an intercept. Text and category columns of a frame enter
     as indicators of all levels but the first. Several columns of y have a full covariance.
+    The fit takes weights of rows, too: (x, y, weights), with squares weighted in both.
 
     Examples
     --------
@@ -210,12 +211,15 @@ def ols() -> Callable[..., LinearNormal]:
     return _fit_ols
 
 
-def _fit_ols(x: TableLike, y: TableLike) -> Homoscedastic:
+def _fit_ols(
+    x: TableLike, y: TableLike, weights: FloatArray | None = None
+) -> Homoscedastic:
     design = DesignMatrix.from_table(x)
     X = design.at(x)
     targets = read_targets(y, len(X))
-    fit = _least_squares(X, targets)
-    residuals = targets - X @ fit.coefficients
+    roots = _roots_of_weights(weights, len(X))
+    fit = _least_squares(X * roots, targets * roots)
+    residuals = (targets - X @ fit.coefficients) * roots
     covariance = residuals.T @ residuals / fit.degrees_of_freedom
     largest = np.square(targets).max(axis=0)
     if not (np.diag(covariance) > NO_VARIANCE * largest).all():
@@ -223,6 +227,13 @@ def _fit_ols(x: TableLike, y: TableLike) -> Homoscedastic:
     return Homoscedastic(
         design=design, coefficients=fit.coefficients, covariance=covariance
     )
+
+
+def _roots_of_weights(weights: FloatArray | None, n: int) -> FloatArray:
+    """Return the square roots of weights (n,), scaled to a mean of 1, as (n, 1)."""
+    if weights is None:
+        return np.ones((n, 1))
+    return np.asarray(np.sqrt(weights / np.mean(weights))[:, None])
 
 
 def heteroscedastic() -> Callable[..., LinearNormal]:
@@ -364,7 +375,9 @@ class LinearGlm(Fitted):
         return f"{self.NAME}({family}: {coefficients}; dispersion: {dispersion})"
 
 
-def _fit_glm(x: TableLike, y: TableLike, *, family: object) -> LinearGlm:
+def _fit_glm(
+    x: TableLike, y: TableLike, weights: FloatArray | None = None, *, family: object
+) -> LinearGlm:
     sm = require("statsmodels.api", "statsmodels", "condgof.fits.glm")
     if isinstance(family, str):
         chosen = FAMILIES[family]
@@ -380,7 +393,8 @@ def _fit_glm(x: TableLike, y: TableLike, *, family: object) -> LinearGlm:
         np.errstate(all="ignore"),
         users_code(f"The {type(family).__name__} GLM of statsmodels"),
     ):
-        results = sm.GLM(targets[:, 0], X, family=family).fit()
+        of_rows = None if weights is None else weights / np.mean(weights)
+        results = sm.GLM(targets[:, 0], X, family=family, freq_weights=of_rows).fit()
     if not results.converged:
         raise NumericalError("The GLM has not converged.")
     return LinearGlm(design=design, results=results)
@@ -388,6 +402,9 @@ def _fit_glm(x: TableLike, y: TableLike, *, family: object) -> LinearGlm:
 
 def glm(family: object) -> Callable[..., LinearGlm]:
     """Return the fit (x, y) → model of a generalised linear model; x is read as in `ols`.
+
+    The fit takes weights of rows, too: (x, y, weights), by which log-likelihoods are
+    multiplied.
 
     Parameters
     ----------
