@@ -40,7 +40,7 @@ def test_one_count_does_not_turn_the_direction():
     y = negative_binomial(rng, np.full(len(x), 50.0), 0.04)
     y[450] = 700
     law = cg.models.NegativeBinomial(mean=np.full(len(x), 50.0), dispersion=0.1)
-    assert_too_wide_everywhere(cg.check(law, x, y, by="month", rng=0))
+    assert_too_wide_everywhere(cg.check(law, x, y, by="month", rng=0, n_boot=99))
 
 
 def test_one_wild_row_does_not_turn_the_direction():
@@ -48,7 +48,9 @@ def test_one_wild_row_does_not_turn_the_direction():
     x = two_months(rng)
     y = 0.7 * rng.normal(size=len(x))
     y[450] = 30
-    report = cg.check((np.zeros(len(x)), np.ones(len(x))), x, y, by="month", rng=0)
+    report = cg.check(
+        (np.zeros(len(x)), np.ones(len(x))), x, y, by="month", rng=0, n_boot=99
+    )
     assert_too_wide_everywhere(report)
 
 
@@ -71,7 +73,7 @@ def test_different_means_are_no_spread():
         {"hr": hr, "workingday": 1 - free, "temp": temp, "noise": rng.normal(size=n)}
     )
     law = cg.models.NegativeBinomial(mean=mean, dispersion=dispersion)
-    report = cg.check(law, x, y, rng=0, n_boot=199)
+    report = cg.check(law, x, y, rng=0, n_boot=99)
     first = report.effects[0]
     assert (first.kind, set(first.columns)) == ("bias", {"hr", "workingday"})
     residuals = report.frame().groupby(["workingday", "hr"])["residual"].mean()
@@ -107,7 +109,7 @@ def test_a_spread_that_follows_from_a_bias_comes_after_it():
     month = rng.integers(1, 13, n)
     y = np.sqrt(1.8) * np.sin(2 * np.pi * month / 12) + np.sqrt(0.1) * rng.normal(size=n)
     x = pd.DataFrame({"month": month, "a": rng.normal(size=n)})
-    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0)
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=99)
     first, second = report.effects[:2]
     assert (first.kind, first.columns) == ("bias", ("month",))
     assert second.kind == "spread"
@@ -121,7 +123,7 @@ def test_no_place_is_named_for_what_holds_everywhere():
     x = pd.DataFrame({"hr": hr, "temp": rng.random(n), "free": rng.integers(0, 2, n)})
     mean = np.full(n, 50.0)
     y = negative_binomial(rng, mean, 0.3)
-    report = cg.check(cg.models.Poisson(mean=mean), x, y, rng=0)
+    report = cg.check(cg.models.Poisson(mean=mean), x, y, rng=0, n_boot=99)
     first = report.effects[0]
     assert (first.kind, first.columns) == ("dispersion", ())
     assert first.share > 0.99
@@ -139,7 +141,7 @@ def test_a_small_category_is_not_joined_with_a_right_one():
         }
     )
     y = np.where(clarity == "I1", 1.69, 1.0) * rng.normal(size=n)
-    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0)
+    report = cg.check((np.zeros(n), np.ones(n)), x, y, rng=0, n_boot=99)
     assert (report.effects[0].kind, report.effects[0].columns) == ("spread", ("clarity",))
     assert [one.words for one in report.slices] == ["clarity = I1"]
 
@@ -187,7 +189,7 @@ def test_a_spread_after_a_large_bias_is_said_by_what_is_left_of_it():
     rng = np.random.default_rng(3)
     x = pd.DataFrame({"a": rng.uniform(size=400)})
     y = 20.0 * x["a"] + 4.0 * rng.standard_normal(400)  # the model: N(0, 1)
-    report = cg.check((np.zeros(400), np.ones(400)), x, y, rng=1)
+    report = cg.check((np.zeros(400), np.ones(400)), x, y, rng=1, n_boot=99)
     later = next(effect for effect in report.effects if effect.name == "spread overall")
     # The middle half of the rows is that of the means and the errors together.
     assert later.cells[0].finding.estimate > 6.0

@@ -23,7 +23,7 @@ CITY = RNG.permutation(np.repeat(["Oslo", "Rome", "Lima", "Bern"], [150, 150, 20
 Y = X + 1.0 * (CITY == "Rome") + RNG.standard_normal(N)
 MODEL = (X, np.ones(N))
 FRAME = pd.DataFrame({"x": X, "city": CITY})
-FAST = {"rng": 0, "n_boot": 99}
+FAST = {"rng": 0, "n_boot": 39}
 
 
 @pytest.fixture(scope="module")

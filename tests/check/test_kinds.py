@@ -223,7 +223,7 @@ TRUE = {
 @pytest.mark.parametrize("name", TRUE)
 def test_nothing_false_is_said_of_true_models(name):
     """Numbers of all rows are as the model says: hardly any is off, and none by far."""
-    x, y, model = TRUE[name](np.random.default_rng(3), N)
+    x, y, model = TRUE[name](np.random.default_rng(3), 300)
     groups = np.arange(len(y)) % 3
     found = cg.check(model, x, y, by=groups, rng=0, alpha=0.005, n_boot=199, engine=1)
     assert not found.rejected

@@ -12,7 +12,7 @@ from condgof.check import HOPELESS, PairSums, Size, spread_inflation
 from condgof.check.kinds import first_to_next
 from condgof.null import Dependence, intraclass_correlation
 
-FAST = {"engine": 1, "n_boot": 199}
+FAST = {"engine": 1, "n_boot": 99}
 
 
 def power_of(model, x, y, **options):

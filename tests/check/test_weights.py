@@ -1,5 +1,6 @@
 """Weights of rows in check, compare and rank: slow formulas, and the laws they obey."""
 
+import functools
 import json
 
 import numpy as np
@@ -64,6 +65,13 @@ def checked(model, y, **how):
     return cg.check(model, X, y, n_boot=99, rng=1, **how)
 
 
+@functools.cache
+def plain_check(kind):
+    """Return the check of a kind of y without weights."""
+    model, y = kind()
+    return checked(model, y, by=PART)
+
+
 def as_text(report):
     return json.dumps(report.to_dict(), sort_keys=True, default=str)
 
@@ -71,16 +79,15 @@ def as_text(report):
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_weights_are_no_weights(kind):
     model, y = kind()
-    plain = checked(model, y, by=PART)
     weighted = checked(model, y, by=PART, weights=np.full(N, 0.3))
-    assert as_text(weighted) == as_text(plain)
+    assert as_text(weighted) == as_text(plain_check(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_in_the_numbers(kind):
     model, y = kind()
     report = checked(model, y, by=PART, weights=WEIGHTS)
-    plain = checked(model, y, by=PART)
+    plain = plain_check(kind)
     effective = WEIGHTS.sum() ** 2 / np.square(WEIGHTS).sum()
     assert report.result.details["effective_rows"] == pytest.approx(effective)
     assert f"as much as {effective:,.0f} equally weighted ones" in str(report)

@@ -212,12 +212,9 @@ def test_findings_of_real_tables():
     """Fair's affairs, the doctor's visits of the RAND experiment, and digits: numbers by
     pandas.
     """
-    sm = pytest.importorskip("statsmodels.api")
-    data = (
-        sm.datasets.fair.load_pandas()
-        .data.sample(800, random_state=0)
-        .reset_index(drop=True)
-    )
+    fair = pytest.importorskip("statsmodels.datasets.fair")
+    randhie = pytest.importorskip("statsmodels.datasets.randhie")
+    data = fair.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
     y = data.pop("affairs")
     x = data
     found = cg.check(
@@ -263,11 +260,7 @@ def test_findings_of_real_tables():
                 assert f.interval[0] < f.estimate < want < f.interval[1]
                 continue
             assert f.estimate == pytest.approx(want, abs=1e-9)
-    visits = (
-        sm.datasets.randhie.load_pandas()
-        .data.sample(800, random_state=0)
-        .reset_index(drop=True)
-    )
+    visits = randhie.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
     counts = visits.pop("mdvis")
     found = cg.check(
         cg.models.Poisson(mean=counts.mean()), visits, counts, rng=0, n_boot=99

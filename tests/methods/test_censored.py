@@ -15,6 +15,8 @@ from condgof.errors import (
 from condgof.residuals import draw_censoring_times
 from levels import assert_not_too_small
 
+SHORT = {"rng": 0, "n_boot": 99}
+
 
 def sample(n, share, seed, shape=1.0):
     rng = np.random.default_rng(seed)
@@ -74,17 +76,18 @@ def test_without_censoring_it_is_close_to_the_plain_test():
 def test_signs_and_groups_work_too():
     model, x, y, event, _ = sample(200, 0.4, 5)
     assert (
-        cg.adaptive(model, x, y, event=event, null="wild", rng=0).null == "wild bootstrap"
+        cg.adaptive(model, x, y, event=event, null="wild", **SHORT).null == "wild bootstrap"
     )
-    grouped = cg.adaptive(model, x, y, event=event, groups=np.arange(200) // 4, rng=0)
+    grouped = cg.adaptive(model, x, y, event=event, groups=np.arange(200) // 4, **SHORT)
     # The larger of two p-values: by signs of groups, and by resampling correlated rows.
     assert grouped.null in ("wild bootstrap by group", "model by group")
-    assert cg.adaptive(model, x, y, event=event, rng=0).null == "model"
+    assert cg.adaptive(model, x, y, event=event, **SHORT).null == "model"
 
 
 def test_the_same_rng_gives_the_same_result_on_any_number_of_threads():
     model, x, y, event, _ = sample(300, 0.4, 6)
-    found = {cg.adaptive(model, x, y, event=event, rng=3, engine=k).pvalue for k in (1, 2)}
+    options = {"event": event, "rng": 3, "n_boot": 199}
+    found = {cg.adaptive(model, x, y, engine=k, **options).pvalue for k in (1, 2)}
     assert len(found) == 1
 
 
@@ -142,8 +145,8 @@ def test_rows_of_missing_values_leave_their_events_out():
     model, x, y, event, _ = sample(100, 0.3, 9)
     x[5, 0] = np.nan
     kept = np.arange(100) != 5
-    dropped = cg.adaptive(model, x, y, event=event, missing="drop", rng=0)
-    other = cg.adaptive(model.take(kept), x[kept], y[kept], event=event[kept], rng=0)
+    dropped = cg.adaptive(model, x, y, event=event, missing="drop", **SHORT)
+    other = cg.adaptive(model.take(kept), x[kept], y[kept], event=event[kept], **SHORT)
     assert dropped.n == 99
     assert dropped.pvalue == other.pvalue
 

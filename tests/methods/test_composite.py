@@ -27,6 +27,7 @@ from condgof.null import NullDraws, Resample, RowWeights, pvalue
 from condgof.residuals import OUTLIERS, NormalResampler
 from condgof.sample import Sample, Seed, Use
 from condgof.stein import RowsInMemory, Units
+from own_fits import FailsOnSome
 from own_laws import OfX, model_of
 
 N_BOOT = 19
@@ -386,15 +387,6 @@ def test_failing_in_processes_is_reported_too(curve):
     assert result.details["first_failure"] == alone.details["first_failure"]
 
 
-class FailsOnSome:
-    """Fails where the mean of y is unusual, wherever it runs."""
-
-    def __call__(self, x, y):
-        if y.mean() > 1.45:
-            raise RuntimeError(f"a mean of {y.mean():.6f}")
-        return cg.fits.ols()(x, y)
-
-
 def test_a_statistic_that_is_not_finite_is_a_failure(curve):
     x, y = curve
     calls = [0]
@@ -512,13 +504,10 @@ def test_counts_stay_counts(curve, name):
         assert np.asarray(y).dtype.kind == np.asarray(given).dtype.kind
         return cg.fits.glm("poisson")(x, y)
 
-    result = cg.composite(
-        fit, x, COUNT_CONTAINERS[name](y), n_boot=9, alpha=0.5, rng=0, engine=1
-    ).result
+    options = {"statistic": "kcsd", "n_boot": 9, "alpha": 0.5, "rng": 0, "engine": 1}
+    result = cg.composite(fit, x, COUNT_CONTAINERS[name](y), **options)
     assert all((one == np.floor(one)).all() for one in received)
-    plain = cg.composite(
-        cg.fits.glm("poisson"), x, y, n_boot=9, alpha=0.5, rng=0, engine=1
-    ).result
+    plain = cg.composite(cg.fits.glm("poisson"), x, y, **options)
     np.testing.assert_allclose(result.null_distribution, plain.null_distribution)
     assert "LinearGlm(Poisson: intercept=" in plain.details["fitted"]
 
@@ -563,7 +552,8 @@ def test_labels_stay_labels(name):
         received.append(y)
         return LogisticRegression().fit(x, np.ravel(np.asarray(y)))
 
-    result = cg.composite(fit, x, given, n_boot=9, alpha=0.5, rng=0, engine=1).result
+    options = {"statistic": "kcsd", "n_boot": 9, "alpha": 0.5, "rng": 0, "engine": 1}
+    result = cg.composite(fit, x, given, **options)
     kind = np.ndarray if name == "list" else type(given)
     assert {type(one) for one in received} == {kind}
     assert {str(getattr(one, "dtype", "")) for one in received} == {
@@ -572,9 +562,7 @@ def test_labels_stay_labels(name):
     assert set(np.ravel(np.asarray(received[3])).tolist()) == set(
         np.ravel(np.asarray(given)).tolist()
     )
-    ready = cg.composite(
-        cg.fits.sklearn(LogisticRegression()), x, y, n_boot=9, alpha=0.5, rng=0, engine=1
-    ).result
+    ready = cg.composite(cg.fits.sklearn(LogisticRegression()), x, y, **options)
     np.testing.assert_allclose(result.null_distribution, ready.null_distribution, rtol=1e-7)
 
 

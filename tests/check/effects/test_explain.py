@@ -162,10 +162,10 @@ def shares_of_scores(z, finding):
     }[finding.quantity]()
 
 
-OPTIONS = {"missing": "drop", "n_boot": 199, "engine": 1}
+OPTIONS = {"missing": "drop", "n_boot": 99, "engine": 1}
 
 
-@pytest.mark.parametrize("seed", seeds((1, 2, 7, 9, 11), fuzz=12))
+@pytest.mark.parametrize("seed", seeds((1, 7, 11), fuzz=12))
 def test_continuous(seed):
     rng = np.random.default_rng([1, seed])
     frame = awkward_table(rng)
@@ -184,7 +184,7 @@ def test_continuous(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", seeds((1, 4, 6, 8), fuzz=10))
+@pytest.mark.parametrize("seed", seeds((6, 8), fuzz=10))
 def test_classes(seed):
     """Of two classes, and of more."""
     rng = np.random.default_rng([2, seed])
@@ -209,7 +209,7 @@ def test_classes(seed):
     assert check_report(report, plain) > 0
 
 
-@pytest.mark.parametrize("seed", seeds((0, 1, 6), fuzz=8))
+@pytest.mark.parametrize("seed", seeds((0, 1), fuzz=8))
 def test_counts(seed):
     rng = np.random.default_rng([3, seed])
     frame = awkward_table(rng)

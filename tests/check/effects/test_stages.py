@@ -342,7 +342,7 @@ def test_stages_do_not_change_the_rows():
 def test_one_wrong_thing_is_seldom_two():
     """Bias by 30 categories: at most as many second effects as a level of 0.05 allows."""
     second = 0
-    trials = 20
+    trials = 10
     for seed in range(trials):
         rng = np.random.default_rng([15, seed])
         n = 600
