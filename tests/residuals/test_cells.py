@@ -108,10 +108,8 @@ def test_cells_found_by_one_search_are_the_first_whose_running_sum_is_larger():
     sample = Sample.from_data(rng.normal(size=200), y)
     residuals = residuals_of(law, sample, "auto")
     resampler = residuals.resampler(residuals.test_functions(Seed.of(0)), None)
-    uniform = rng.random(200)
-    drawn = resampler.drawn(uniform)
-    codes = np.array(
-        [np.flatnonzero(u < np.cumsum(row))[0] for u, row in zip(uniform, p, strict=True)]
-    )
-    np.testing.assert_array_equal(drawn, resampler.evaluate(None, codes))
-    assert (p[np.arange(200), codes] > 0).all()
+    drawn = resampler.draw(np.random.default_rng(1), 3)
+    for uniform, values in zip(drawn.drawn.T, drawn.values.swapaxes(0, 1), strict=True):
+        first = [np.flatnonzero(u < np.cumsum(p[i]))[0] for i, u in enumerate(uniform)]
+        np.testing.assert_array_equal(values, resampler.evaluate(None, np.array(first)))
+        assert (p[np.arange(200), first] > 0).all()

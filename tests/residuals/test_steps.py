@@ -134,9 +134,10 @@ def test_exceptions_are_other_counts_in_proportion():
     residuals = count_residuals(MODELS["rare"], np.zeros(2000))
     resampler = residuals.rare_event_resampler(FUNCTIONS)
     certain = 0.05
+    uniforms = np.linspace(0, 0.9999, 4000).reshape(2000, 2)
+    usual = resampler.usual(np.arange(2000))
     np.testing.assert_array_equal(
-        resampler.drawn(np.linspace(0, 0.9999, 2000), certain),
-        resampler.usual(np.arange(2000)),
+        resampler.resampled(uniforms, certain), np.stack([usual, usual], axis=1)
     )
     exceptions = resampler.exceptions(0, certain, range(50), Seed.of(0))
     share = len(exceptions.rows) / (2000 * 50)

@@ -6,6 +6,7 @@ from condgof.kernels._cells import (
     Cells,
     Ordinal,
     ResponseKernel,
+    SameFeatures,
     cell_scales,
     resolve_cells,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Product",
     "Radial",
     "ResponseKernel",
+    "SameFeatures",
     "cell_scales",
     "choose_landmarks",
     "direct_sqdist",

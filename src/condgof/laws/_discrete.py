@@ -206,7 +206,7 @@ class CellOutcomes:
 class FullClassOutcomes(CellOutcomes):
     """Outcomes that are classes, with residuals of labels, ranks and log-probability.
 
-    See `full_residuals`.
+    See `ClassTable`.
     """
 
     @property
@@ -221,7 +221,7 @@ class FullClassOutcomes(CellOutcomes):
         return count + rank_count(count) + 1
 
     def _compute(self, probabilities: FloatArray, codes: IntArray) -> FloatArray:
-        return full_residuals(probabilities, codes)
+        return ClassTable.from_probabilities(probabilities).residuals(codes)
 
 
 def normalised(probabilities: AnyArray) -> FloatArray:
@@ -243,42 +243,67 @@ def rank_count(classes: int) -> int:
     return min(classes - 1, MAX_RANKS)
 
 
-def full_residuals(probabilities: FloatArray, codes: IntArray) -> FloatArray:
-    """Return residuals of the label, the rank and the log-probability of y, side by side.
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """What residuals of classes take from the law alone, whichever classes are observed.
 
-    Each is a function of y less its mean under p, so that its mean given x is 0.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, K)
-        Normalised. It is overwritten.
-    codes : ndarray of int, shape (n,)
-        The classes y.
-
-    Returns
-    -------
-    ndarray of shape (n, K + T + 1), T = `rank_count(K)`
-        In the first K columns e_y − p; in the next T, of 1{y is among the t most probable
-        classes}, t = 1, …, T; in the last one, of log max(p_y, `LEAST_PROBABILITY`).
+    Each residual is a function of y less its mean under p, so that its mean given x is 0.
+    In the first K columns it is e_y − p; in the next T = `rank_count(K)`, that of 1{y is
+    among the t most probable classes}, t = 1, …, T; in the last one, that of
+    log max(p_y, `LEAST_PROBABILITY`).
     """
-    n, count = probabilities.shape
-    ranks = rank_count(count)
-    out = np.empty((n, count + ranks + 1))
 
-    top = most_probable(probabilities, ranks)
-    top_probabilities = np.take_along_axis(probabilities, top, axis=1)
-    is_among = np.cumsum(top == codes[:, None], axis=1)
-    expected = np.cumsum(top_probabilities, axis=1)
-    np.subtract(is_among, expected, out=out[:, count : count + ranks])
+    probabilities: FloatArray  #: p, which sum to 1 in each row, (n, K).
+    top: IntArray  #: The T most probable classes, the most probable one first, (n, T).
+    is_among: FloatArray  #: P(y is among the t most probable classes), (n, T).
+    log: FloatArray  #: E[log max(p_y, `LEAST_PROBABILITY`)], (n,).
 
-    observed = probabilities[np.arange(n), codes]
-    logs = np.log(np.maximum(probabilities, LEAST_PROBABILITY))
-    expected_log = np.einsum("ij,ij->i", probabilities, logs)
-    out[:, -1] = np.log(np.maximum(observed, LEAST_PROBABILITY)) - expected_log
+    @classmethod
+    def from_probabilities(cls, probabilities: FloatArray) -> ClassTable:
+        """Rank the classes of normalised probabilities (n, K)."""
+        top = most_probable(probabilities, rank_count(probabilities.shape[1]))
+        logs = np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+        return cls(
+            probabilities=probabilities,
+            top=top,
+            is_among=np.cumsum(np.take_along_axis(probabilities, top, axis=1), axis=1),
+            log=np.einsum("ij,ij->i", probabilities, logs),
+        )
 
-    # Last, because it overwrites the probabilities.
-    out[:, :count] = label_residuals(probabilities, codes)
-    return out
+    @property
+    def width(self) -> int:
+        """The number of columns of the residuals."""
+        return int(self.probabilities.shape[1] + self.top.shape[1] + 1)
+
+    def take(self, rows: slice | IntArray) -> ClassTable:
+        """Return the table of some rows."""
+        return ClassTable(
+            probabilities=self.probabilities[rows],
+            top=self.top[rows],
+            is_among=self.is_among[rows],
+            log=self.log[rows],
+        )
+
+    def means(self) -> FloatArray:
+        """Return the mean of each function of y under the law, (n, width)."""
+        return np.column_stack([self.probabilities, self.is_among, self.log])
+
+    def logs_at(self, rows: IntArray, codes: IntArray) -> FloatArray:
+        """Return log max(p, `LEAST_PROBABILITY`) of classes at rows, of one shape."""
+        p = self.probabilities[rows, codes]
+        return np.asarray(np.log(np.maximum(p, LEAST_PROBABILITY)))
+
+    def residuals(self, codes: IntArray) -> FloatArray:
+        """Return the residuals of classes y (n,), (n, width)."""
+        n, count = self.probabilities.shape
+        rows = np.arange(n)
+        out = np.empty((n, self.width))
+        np.negative(self.probabilities, out=out[:, :count])
+        out[rows, codes] += 1.0
+        has_come = np.cumsum(self.top == codes[:, None], axis=1)
+        np.subtract(has_come, self.is_among, out=out[:, count:-1])
+        out[:, -1] = self.logs_at(rows, codes) - self.log
+        return out
 
 
 def most_probable(probabilities: FloatArray, ranks: int) -> IntArray:

@@ -411,21 +411,18 @@ class RecombinedResample:
         length = -(-rows.total // strata)
         certain = NEARLY_CERTAIN * min(1.0, NEARLY_CERTAIN_ROWS / rows.total)
 
-        def drawn(piece: Piece, resampler: RareEventResampler, number: int) -> AnyArray:
-            """Return ξ (rows, q) of a resample of the rows of a piece."""
-            uniforms = row_range_uniforms(
-                stratum_seed, piece.start, piece.stop, RowUse.RESAMPLE, number
-            )
-            return resampler.drawn(uniforms, certain)
-
         def units_of(piece: Piece) -> Iterable[Unit]:
             resampler = _rare_event_resampler(plan, piece)
-            numbers = piece.total * plan.test_functions.width
-            at_once = max(1, RESAMPLED_NUMBERS // numbers)
+            at_once = max(1, RESAMPLED_NUMBERS // resampler.numbers_each)
             for first in range(0, RESAMPLES_PER_STRATUM, at_once):
                 resamples = range(first, min(first + at_once, RESAMPLES_PER_STRATUM))
-                each = [drawn(piece, resampler, number) for number in resamples]
-                values = each[0][:, None] if len(each) == 1 else np.stack(each, axis=1)
+                uniforms = [
+                    row_range_uniforms(
+                        stratum_seed, piece.start, piece.stop, RowUse.RESAMPLE, number
+                    )
+                    for number in resamples
+                ]
+                values = resampler.resampled(np.stack(uniforms, axis=1), certain)
                 for stratum in range(piece.start // length, (piece.stop - 1) // length + 1):
                     start = max(stratum * length, piece.start) - piece.start
                     some = slice(start, (stratum + 1) * length - piece.start)

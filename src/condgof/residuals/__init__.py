@@ -51,6 +51,7 @@ from condgof.residuals._normal import (
 from condgof.residuals._rare import (
     Exceptions,
     RareEventResampler,
+    ResampledValues,
     draw_exceptions,
     hazards,
     other_cells,
@@ -147,6 +148,7 @@ __all__ = [
     "Replicate",
     "Replicates",
     "Resampled",
+    "ResampledValues",
     "Resampler",
     "Residuals",
     "ScoreResiduals",

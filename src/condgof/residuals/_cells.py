@@ -15,15 +15,25 @@ import numpy as np
 
 from condgof import kernels
 from condgof._typing import AnyArray, FloatArray, IntArray
-from condgof.kernels import CellKernel, Cells, Kernel, ResponseKernel
-from condgof.laws import FULL, PLAIN, Discrete, Law, Outcomes
+from condgof.kernels import CellKernel, Cells, Kernel, ResponseKernel, SameFeatures
+from condgof.laws import (
+    FULL,
+    PLAIN,
+    ClassTable,
+    Discrete,
+    FullClassOutcomes,
+    Law,
+    Outcomes,
+)
 from condgof.residuals._cell_scores import ordered_cell_scores
 from condgof.residuals._rare import (
     Exceptions,
     RareEventResampler,
+    ResampledValues,
     draw_exceptions_in_blocks,
     other_cells,
 )
+from condgof.residuals._resampled import FEW_CELLS, ResampledCells, ResampledClasses
 from condgof.residuals._residuals import (
     DependenceValues,
     Neighbours,
@@ -42,8 +52,6 @@ from condgof.sample import Sample, Seed
 #: Test functions of all cells of all rows are held if they are at most this many numbers
 #: (128 MB); else they are computed for the cells that are drawn.
 HELD_NUMBERS = 2**24
-#: Of more cells than this, cells that are drawn are found by a binary search.
-FEW_CELLS = 16
 #: Rows on which features of a kernel on y are computed first: a kernel whose features are 0
 #: in all of them is left out.
 PROBE_ROWS = 4096
@@ -76,6 +84,20 @@ class CellTestFunctions(TestFunctions):
 
     def kernel_of(self, block: TestFunctionBlock) -> Kernel:
         return self.kernels[self.blocks.index(block)].shown
+
+    @property
+    def block_indicator(self) -> FloatArray:
+        """Which columns of ξ belong to which block, (q, blocks), as 1 and 0."""
+        sizes = [kernel.size for kernel in self.kernels]
+        return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+
+    @property
+    def are_residuals(self) -> bool:
+        """Whether ξ are residuals as they are, with a block for each of theirs."""
+        parts = [kernel.parts for kernel in self.kernels]
+        return all(
+            len(own) == 1 and isinstance(own[0].residual_map, SameFeatures) for own in parts
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,14 +259,24 @@ class CellResampler:
         ends += np.arange(len(ends))[:, None]
         return ends.ravel()
 
-    def _cells_at(self, uniform: FloatArray) -> IntArray:
-        """Return the first cell of each row whose running sum is above a number, (n,)."""
+    def _cells_at(self, uniforms: FloatArray) -> IntArray:
+        """Return the first cell whose running sum is above each number, (n, c)."""
         n, count = self.p.shape
         if count <= FEW_CELLS:
-            return np.asarray((uniform[:, None] >= self._cumulative).sum(axis=1))
-        # One binary search among the ends of all cells of all rows.
-        places = np.searchsorted(self._ends, uniform + np.arange(n), side="right")
-        return np.asarray(np.clip(places - count * np.arange(n), 0, count - 1))
+            is_passed = uniforms[:, :, None] >= self._cumulative[:, None]
+            return np.asarray(is_passed.sum(axis=2))
+        # A binary search in each row, of all numbers at once.
+        starts = count * np.arange(n)[:, None]
+        moved = uniforms + np.arange(n)[:, None]
+        passed = np.zeros(uniforms.shape, dtype=np.int64)
+        step = 1 << (count - 1).bit_length()
+        while step:
+            # All cells before `passed` have ends up to the number.
+            next_passed = np.minimum(passed + step, count)
+            is_passed = self._ends[starts + next_passed - 1] <= moved
+            passed = np.where(is_passed, next_passed, passed)
+            step //= 2
+        return np.asarray(np.minimum(passed, count - 1))
 
     @cached_property
     def _is_linear(self) -> bool:
@@ -253,6 +285,13 @@ class CellResampler:
             block for kernel in self.test_functions.kernels for block, _ in kernel.parts
         ]
         return all(block.stop <= self.outcomes.plain for block in blocks)
+
+    @cached_property
+    def _class_table(self) -> ClassTable | None:
+        """What residuals by label, rank and log-probability have in common, of classes."""
+        if not isinstance(self.outcomes, FullClassOutcomes):
+            return None
+        return ClassTable.from_probabilities(self.p)
 
     @cached_property
     def _linear_table(self) -> FloatArray:
@@ -287,18 +326,54 @@ class CellResampler:
     def draw(self, rng: np.random.Generator, m: int) -> Resampled:
         n = len(self.mode)
         uniforms = np.stack([rng.random(n) for _ in range(m)], axis=1)
-        values = np.stack([self.drawn(one) for one in uniforms.T], axis=1)
+        codes = self._cells_at(uniforms)
+        values = np.stack([self.evaluate(None, own) for own in codes.T], axis=1)
         return Resampled(values=values, additional=np.empty((0, m)), drawn=uniforms)
 
-    def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
-        """Return ξ (n, q) of cells drawn by uniform numbers (n,).
+    @property
+    def _are_few_cells(self) -> bool:
+        """Whether ξ is a function of a cell alone, one of few, less its mean."""
+        return self._is_linear and self.p.shape[1] <= FEW_CELLS
+
+    @property
+    def _are_all_of_classes(self) -> bool:
+        """Whether ξ are all residuals of classes: by label, rank and log-probability."""
+        functions = self.test_functions
+        table = self._class_table
+        is_whole = table is not None and functions.width == table.width
+        return is_whole and functions.are_residuals
+
+    @property
+    def numbers_each(self) -> int:
+        sums_alone = self._are_few_cells or self._are_all_of_classes
+        return len(self.p) * (1 if sums_alone else self.test_functions.width)
+
+    def resampled(
+        self, uniforms: FloatArray, certain: float = 0.0
+    ) -> ResampledValues | AnyArray:
+        """Return ξ of cells drawn by uniform numbers (n, c): (n, c, q), or what sums it.
 
         Rows whose exceptions have at most the probability `certain` are their mode.
         """
-        codes = self._cells_at(uniform)
-        if certain:
-            codes = np.where(self.rare <= certain, self.mode, codes)
-        return self.evaluate(None, codes)
+        is_drawn = self.rare > certain
+        mode = self.mode[:, None]
+        codes = np.where(is_drawn[:, None], self._cells_at(uniforms), mode)
+        keep = np.ones(len(codes), dtype=bool) if self.keep is None else self.keep
+        if self._are_few_cells:
+            usual = self.evaluate(None, self.mode)
+            return ResampledCells(
+                codes=codes,
+                is_drawn=is_drawn & keep,
+                table=self._linear_table,
+                fixed=np.where((is_drawn & keep)[:, None], -self._linear_mean, usual),
+                blocks=self.test_functions.block_indicator,
+            )
+        if self._are_all_of_classes:
+            assert self._class_table is not None
+            return ResampledClasses(
+                table=self._class_table, codes=codes, is_drawn=is_drawn, keep=keep
+            )
+        return np.stack([self.evaluate(None, own) for own in codes.T], axis=1)
 
     def evaluate(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
         """Return ξ (m, q) of cells (m,) at some rows, or at all."""
@@ -309,6 +384,9 @@ class CellResampler:
         elif self._table is not None:
             each = np.arange(len(self.mode)) if rows is None else rows
             values = self._table[each, codes]
+        elif self._class_table is not None:
+            table = self._class_table.take(some)
+            values = self.test_functions.features(table.residuals(codes))
         else:
             outcomes = self.outcomes if rows is None else self.outcomes.take(rows)
             values = self.test_functions.features(np.asarray(outcomes.residuals(codes)))

@@ -11,7 +11,7 @@ more, which has probability r, it is another cell than the most probable one.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -36,11 +36,30 @@ class Exceptions(NamedTuple):
         return Exceptions(self.draws[some], self.rows[some], self.uniforms[some])
 
 
+class ResampledValues(Protocol):
+    """ξ of b rows whose y is resampled c times, of which sums alone are computed."""
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Return some of the rows."""
+
+    def sums(self, features: AnyArray) -> AnyArray:
+        """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
+
+    def squares(self) -> AnyArray:
+        """Return ‖ξ_i‖² of each resample within each block, (b, c, blocks)."""
+
+
 class RareEventResampler(Protocol):
     """Draws a discrete y of n rows again, those that are nearly certain by exceptions."""
 
-    def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
-        """Return ξ (n, q) of y drawn by uniform numbers (n,).
+    @property
+    def numbers_each(self) -> int:
+        """How many numbers `resampled` holds for each resample."""
+
+    def resampled(
+        self, uniforms: FloatArray, certain: float = 0.0
+    ) -> ResampledValues | AnyArray:
+        """Return ξ of y drawn by uniform numbers (n, c): (n, c, q), or what sums it.
 
         Rows whose exceptions have at most the probability `certain` are their mode.
         """

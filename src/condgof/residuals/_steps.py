@@ -542,15 +542,20 @@ class StepResampler:
             xi[apart] = self.test_functions.with_mean(values, self.scale[rows[apart]])
         return np.asarray(xi if self.keep is None else xi * self.keep[rows, None])
 
-    def drawn(self, uniform: FloatArray, certain: float = 0.0) -> AnyArray:
-        """Return ξ (n, q) of y drawn by uniform numbers (n,).
+    @property
+    def numbers_each(self) -> int:
+        return int(self.residuals.n * self.test_functions.width)
+
+    def resampled(self, uniforms: FloatArray, certain: float = 0.0) -> AnyArray:
+        """Return ξ (n, c, q) of y drawn by uniform numbers (n, c).
 
         Rows whose exceptions have at most the probability `certain` are their mode.
         """
-        u = uniform
         if certain:
-            u = np.where(self._rare <= certain, self._middle_of_mode, uniform)
-        return self.evaluate(np.arange(len(u)), u)
+            is_certain = (self._rare <= certain)[:, None]
+            uniforms = np.where(is_certain, self._middle_of_mode[:, None], uniforms)
+        rows = np.arange(len(uniforms))
+        return np.stack([self.evaluate(rows, own) for own in uniforms.T], axis=1)
 
     @property
     def _rare(self) -> FloatArray:

@@ -20,7 +20,12 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.engine import Engine, with_progress
 from condgof.errors import check_overflow
-from condgof.residuals import Residuals, TestFunctionBlock, TestFunctions
+from condgof.residuals import (
+    ResampledValues,
+    Residuals,
+    TestFunctionBlock,
+    TestFunctions,
+)
 from condgof.sample import Seed
 from condgof.stein._features import FeatureBlock, Features
 from condgof.stein._rows import PIECE_ROWS, Piece, Rows, RowUse, row_range_uniforms
@@ -349,9 +354,9 @@ class Unit(NamedTuple):
     #: What features of the rows are multiplied by, (rows,). Only in the sum over the unit:
     #: `UnitSums.totals` have no signs.
     signs: AnyArray | None = None
-    #: c resamples of ξ of the rows, (rows, c, q), for the units from `number` on; also not
-    #: in the totals.
-    values: AnyArray | None = None
+    #: c resamples of ξ of the rows, (rows, c, q) or what sums them, for the units from
+    #: `number` on; also not in the totals.
+    values: ResampledValues | AnyArray | None = None
 
 
 UnitsOf = Callable[[Piece], Iterable[Unit]]
@@ -406,7 +411,7 @@ def gather_units(plan: Plan, rows: Rows, units_of: UnitsOf, engine: Engine) -> U
                     plan,
                     unit_features,
                     feature_squares[unit.rows],
-                    unit.values.astype(dtype, copy=False),
+                    unit.values,
                     row_count=np.asarray(counts[unit.rows].sum()),
                 )
                 for number, part in enumerate(parts, start=unit.number):
@@ -440,11 +445,31 @@ def _resampled_parts(
     plan: Plan,
     features: AnyArray,
     feature_squares: AnyArray,
-    values: AnyArray,
+    values: ResampledValues | AnyArray,
     *,
     row_count: AnyArray,
 ) -> list[_UnitPart]:
-    """Sum F⊗ξ of b rows over each of c resamples ξ, values (b, c, q), in few products."""
+    """Sum F⊗ξ of b rows over each of c resamples ξ, in few products.
+
+    `values` are ξ, (b, c, q), or what sums them.
+    """
+    if isinstance(values, np.ndarray):
+        values = values.astype(features.dtype, copy=False)
+        sums = _panel_sums(plan, features, values)
+        squares = plan.value_squares(values)
+    else:
+        products = values.sums(features)
+        sums = [products[:, cut.x, cut.y] for cut in plan.cuts]
+        squares = values.squares()
+    b, c, _ = squares.shape
+    diagonals = feature_squares.T @ squares.reshape(b, -1)
+    diagonals = diagonals.reshape(feature_squares.shape[1], c, -1)
+    diagonal = plan.by_panel(diagonals.transpose(1, 0, 2))
+    return [_UnitPart([one[i] for one in sums], diagonal[i], row_count) for i in range(c)]
+
+
+def _panel_sums(plan: Plan, features: AnyArray, values: AnyArray) -> list[AnyArray]:
+    """Return Σ_i F_i⊗ξ_i of each panel and resample, (c, R_p, q_p), of ξ (b, c, q)."""
     b, c, _ = values.shape
     sums: list[AnyArray] = [np.empty(0)] * len(plan.cuts)
     # Panels with the same functions of y are one product.
@@ -459,10 +484,7 @@ def _resampled_parts(
         for p in panels:
             x = plan.cuts[p].x
             sums[p] = product[x.start - first : x.stop - first].transpose(1, 0, 2)
-    squares = plan.value_squares(values).reshape(b, -1)
-    products = (feature_squares.T @ squares).reshape(feature_squares.shape[1], c, -1)
-    diagonal = plan.by_panel(products.transpose(1, 0, 2))
-    return [_UnitPart([one[i] for one in sums], diagonal[i], row_count) for i in range(c)]
+    return sums
 
 
 def _stack_units(whole: _PieceUnits, statistic_count: int) -> UnitSums:

@@ -1,0 +1,172 @@
+"""Sums over rows whose discrete y is resampled many times.
+
+A test function ξ of a row is a number for the cell that y falls into, less a mean that no
+resample changes. So Σ_i F_i⊗ξ_i over rows i is made of the sums of F over the rows in each
+cell, and ξ itself is never computed for every row, resample and test function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.laws import ClassTable
+
+#: Up to this many cells, sums over rows in a cell are products with indicators of the
+#: cells; of more cells, nearly all entries of these would be 0.
+FEW_CELLS = 16
+
+
+def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
+    """Return the sums of features over the rows with each code, (c, R, count).
+
+    Parameters
+    ----------
+    features : ndarray of shape (b, R)
+    codes : ndarray of int, shape (b, c)
+        Of each row in each of c resamples, from 0 to `count` − 1; −1 is in no sum.
+    """
+    if count <= FEW_CELLS:
+        is_code = (codes[:, :, None] == np.arange(count)).astype(features.dtype)
+        sums = features.T @ is_code.reshape(len(features), -1)
+        by_code: AnyArray = sums.reshape(-1, codes.shape[1], count).transpose(1, 0, 2)
+        return by_code
+    from scipy.sparse import csr_array  # takes long to import
+
+    out = np.empty((codes.shape[1], features.shape[1], count), dtype=features.dtype)
+    for number, own in enumerate(codes.T):
+        has_code = own >= 0
+        row_ends = np.append(0, np.cumsum(has_code))
+        ones = np.ones(row_ends[-1], dtype=features.dtype)
+        is_code = csr_array((ones, own[has_code], row_ends), (len(own), count))
+        out[number] = (is_code.T @ features).T
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledCells:
+    """Few cells whose test functions are those of the cell alone, less their mean.
+
+    Rows whose draws do not differ are not among `drawn`: their ξ is in `fixed`.
+    """
+
+    codes: IntArray  #: The cells of b rows in c resamples, (b, c).
+    is_drawn: AnyArray  #: Which rows are resampled, (b,); the others have one ξ always.
+    table: FloatArray  #: Of each of the K cells, before means are taken off, (K, q).
+    #: What is added to it: minus the mean of the table in rows that are resampled, and ξ in
+    #: all other rows, (b, q).
+    fixed: FloatArray
+    blocks: FloatArray  #: Which columns belong to which block, (q, blocks), as 1 and 0.
+
+    def __getitem__(self, rows: slice) -> ResampledCells:
+        """Return some of the rows."""
+        return replace(
+            self,
+            codes=self.codes[rows],
+            is_drawn=self.is_drawn[rows],
+            fixed=self.fixed[rows],
+        )
+
+    def sums(self, features: AnyArray) -> AnyArray:
+        """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
+        drawn = features * self.is_drawn[:, None].astype(features.dtype)
+        by_cell = sums_by_code(drawn, self.codes, len(self.table))
+        sums = by_cell @ self.table.astype(features.dtype)
+        return np.asarray(sums + features.T @ self.fixed.astype(features.dtype))
+
+    def squares(self) -> FloatArray:
+        """Return ‖ξ_i‖² of each resample within each block, (b, c, blocks)."""
+        of_cells = [np.square(self.fixed + own) @ self.blocks for own in self.table]
+        rows = np.arange(len(self.codes))[:, None]
+        squares = np.stack(of_cells, axis=1)[rows, self.codes]
+        squares[~self.is_drawn] = (np.square(self.fixed) @ self.blocks)[
+            ~self.is_drawn, None
+        ]
+        return squares
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledClasses:
+    """Classes by label, by rank and by log-probability (`condgof.laws.ClassTable`).
+
+    Each of the three is a block of test functions.
+    """
+
+    table: ClassTable
+    codes: IntArray  #: The classes of b rows in c resamples, (b, c).
+    is_drawn: AnyArray  #: Which rows are resampled, (b,); the others keep their class.
+    keep: FloatArray  #: 1 where a row counts, else 0, (b,).
+
+    def __getitem__(self, rows: slice) -> ResampledClasses:
+        """Return some of the rows."""
+        return ResampledClasses(
+            table=self.table.take(rows),
+            codes=self.codes[rows],
+            is_drawn=self.is_drawn[rows],
+            keep=self.keep[rows],
+        )
+
+    @cached_property
+    def _ranks(self) -> IntArray:
+        """Ranks of the classes by probability from 0 on, (b, c); T if not among the T."""
+        b, count = self.table.probabilities.shape
+        most = self.table.top.shape[1]
+        ranks = np.full((b, count), most, dtype=np.int8)
+        places = np.broadcast_to(np.arange(most, dtype=np.int8), self.table.top.shape)
+        np.put_along_axis(ranks, self.table.top, places, axis=1)
+        return np.take_along_axis(ranks, self.codes, axis=1).astype(np.int64)
+
+    @cached_property
+    def _logs(self) -> FloatArray:
+        """The log-probabilities of the classes, (b, c)."""
+        return self.table.logs_at(np.arange(len(self.codes))[:, None], self.codes)
+
+    def sums(self, features: AnyArray) -> AnyArray:
+        """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
+        dtype = features.dtype
+        count = self.table.probabilities.shape[1]
+        most = self.table.top.shape[1]
+        features = features * self.keep[:, None].astype(dtype)
+        # Rows that are not resampled have the same ξ in all resamples, computed without
+        # differences of large sums: it may be tiny.
+        fixed = -self.table.means()
+        fixed[~self.is_drawn] = self.table.take(~self.is_drawn).residuals(
+            self.codes[~self.is_drawn, 0]
+        )
+        sums = np.empty((self.codes.shape[1], features.shape[1], count + most + 1), dtype)
+        sums[:] = features.T @ fixed.astype(dtype)
+        drawn = features[self.is_drawn]
+        codes = self.codes[self.is_drawn]
+        ranks = self._ranks[self.is_drawn]
+        sums[:, :, :count] += sums_by_code(drawn, codes, count)
+        by_rank = sums_by_code(drawn, ranks, most + 1)[:, :, :most]
+        sums[:, :, count:-1] += np.cumsum(by_rank, axis=2)
+        sums[:, :, -1] += (drawn.T @ self._logs[self.is_drawn].astype(dtype)).T
+        return sums
+
+    def squares(self) -> FloatArray:
+        """Return ‖ξ_i‖² of each resample within each block, (b, c, 3)."""
+        p = self.table.probabilities
+        rows = np.arange(len(p))[:, None]
+        p_drawn = p[rows, self.codes]
+        # Σ p² over all other classes: where the class is nearly certain, the difference of
+        # two numbers near 1 would be rounding.
+        mode = p.argmax(axis=1)
+        of_all = np.square(p)
+        others = of_all.sum(axis=1)[:, None] - np.square(p_drawn)
+        of_all[rows[:, 0], mode] = 0.0
+        others = np.where(self.codes == mode[:, None], of_all.sum(axis=1)[:, None], others)
+        labels = np.square(1.0 - p_drawn) + others
+        is_among = self.table.is_among
+        nothing = np.zeros((len(p), 1))
+        # 1{rank < t} − P(rank < t) for t up to the rank, and above it.
+        below = np.hstack([nothing, np.cumsum(np.square(is_among), axis=1)])
+        above = np.hstack(
+            [np.cumsum(np.square(1.0 - is_among)[:, ::-1], axis=1)[:, ::-1], nothing]
+        )
+        ranks = (below + above)[rows, self._ranks]
+        logs = np.square(self._logs - self.table.log[:, None])
+        return np.stack([labels, ranks, logs], axis=2) * self.keep[:, None, None]
