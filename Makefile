@@ -54,14 +54,14 @@ check: $(TEST)/.installed
 	$(TEST)/bin/lint-imports
 
 calibrate: $(TEST)/.installed
-	PYTHONPATH=tests $(TEST)/bin/python -m calibration.run --only "$(ONLY)" $(if $(MINUTES),--budget-minutes $(MINUTES)) \
+	PYTHONPATH=tests:docs/_ext $(TEST)/bin/python -m calibration.run --only "$(ONLY)" $(if $(MINUTES),--budget-minutes $(MINUTES)) \
 		--page docs/measured/calibration.md
 
 bench: $(BENCH)/.installed $(BENCH01)/.installed $(BENCH02)/.installed
 	$(BENCH)/bin/python benchmarks/run.py --only "$(ONLY)"
 
 rivals: $(RIVALS)/.installed
-	PYTHONPATH=benchmarks $(RIVALS)/bin/python -m rivals --only "$(ONLY)" --minutes $(or $(MINUTES),120)
+	PYTHONPATH=benchmarks:docs/_ext $(RIVALS)/bin/python -m rivals --only "$(ONLY)" --minutes $(or $(MINUTES),120)
 
 docs: $(TEST)/.installed $(TEST)/.docs
 	$(TEST)/bin/python docs/_ext/cli_page.py docs/reference/cli.md

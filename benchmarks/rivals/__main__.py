@@ -1,8 +1,9 @@
 """Run rivals' problems with rivals' tests and condgof's, and make the page.
 
-    PYTHONPATH=benchmarks python -m rivals --only ecmmd --minutes 30
-    PYTHONPATH=benchmarks python -m rivals --who condgof   # after a change of the library
-    PYTHONPATH=benchmarks python -m rivals --page          # the page alone
+    export PYTHONPATH=benchmarks:docs/_ext
+    python -m rivals --only ecmmd --minutes 30
+    python -m rivals --who condgof   # after a change of the library
+    python -m rivals --page          # the page alone: power, and speed from RESULTS.md
 
 A sample is seeded by the names of its table and problem and by its number, so that all
 tests see the same samples. Results are kept after every batch: a run that was killed goes

@@ -1,19 +1,26 @@
-"""The page of `make rivals`: what condgof loses first, then a table and a figure each."""
+"""The page of `make rivals`: what condgof loses first, a figure each, and speed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import cycle
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import binomtest
 
-from rivals.design import Cell, Problem, Table, cells_of
+from rivals import speed
+from rivals.design import Cell, Problem, Procedure, Table, cells_of
 from rivals.results import Result, read_result, version_of
+from site_figures import COLOURS, Theme, picture_lines, save_figure
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "rivals.md"
-PICTURES = Path(__file__).parents[2] / "docs" / "images" / "rivals"
+PICTURES = "../images/measured"  # from the page
+WIDTH = 8.6  # of figures, in inches
 
 ALPHA = 0.05
 CERTAIN = 0.01  # paired tests between condgof and a rival are listed below this p-value
@@ -42,8 +49,12 @@ class Entry(NamedTuple):
         return np.array(self.result.values) <= (ALPHA if level is None else level)
 
 
+#: What is kept, by problem and test.
+Entries: TypeAlias = Mapping[tuple[str, str], Entry]
+
+
 def entries_of(table: Table, folder: Path) -> dict[tuple[str, str], Entry]:
-    """Return what is kept of a table, by problem and test."""
+    """Return what is kept of a table."""
     cells = cells_of(table)
     nulls = {(c.problem.name, c.test.name): c for c in cells if c.null}
     entries = {}
@@ -62,43 +73,56 @@ def is_stale(entry: Entry) -> bool:
     return (entry.result.definition, entry.result.code) != current
 
 
-# Tables of power
+# The table of all cells
+
+COLUMNS = (
+    "table",
+    "problem",
+    "test",
+    "samples",
+    "rejected",
+    "rejected at its own level",
+    "published",
+    "reported before a change",
+    "found after it",
+    "mean delay",
+)
 
 
-def power_text(entry: Entry | None, published: float | None) -> str:
-    """Return 0.62 (adjusted 0.55; published 0.58)."""
+def csv_text(tables: Sequence[Table], folder: Path) -> str:
+    """Return the table of all cells, and of what is published of tests that have none."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for table in tables:
+        entries = entries_of(table, folder)
+        for problem in table.problems:
+            names = [test.name for test in table.tests]
+            for test in (*names, *(n for n in problem.published if n not in names)):
+                entry = entries.get((problem.name, test))
+                published = problem.published.get(test, "")
+                if entry is None and published == "":
+                    continue
+                row = {"table": table.name, "problem": problem.name, "test": test}
+                writer.writerow({**row, "published": published, **numbers_of(entry)})
+    return out.getvalue()
+
+
+def numbers_of(entry: Entry | None) -> dict[str, object]:
+    """Return the columns of a cell that are numbers of its samples."""
     if entry is None:
-        return DASH if published is None else f"{DASH} (published {published:g})"
-    remarks = []
-    if entry.null is not None and entry.null.values:
-        remarks.append(f"at its level {entry.decisions().mean():.2f}")
-    if published is not None:
-        remarks.append(f"published {published:g}")
-    return f"{entry.power():.2f}" + (f" ({'; '.join(remarks)})" if remarks else "")
-
-
-def power_lines(table: Table, entries: dict[tuple[str, str], Entry]) -> list[str]:
-    names = [test.name for test in table.tests]
-    published = {name for problem in table.problems for name in problem.published}
-    others = sorted(published - set(names))
-    columns = [*names, *(f"{name}, published" for name in others)]
-    lines = [
-        f"| problem | samples | {' | '.join(columns)} |",
-        f"|{'---|' * (len(columns) + 2)}",
-    ]
-    for problem in table.problems:
-        found = [entries.get((problem.name, name)) for name in names]
-        counts = sorted({len(one.result.values) for one in found if one is not None})
-        texts = [
-            power_text(one, problem.published.get(name))
-            for one, name in zip(found, names, strict=True)
-        ]
-        texts += [f"{problem.published.get(name, DASH)}" for name in others]
-        samples = (
-            DASH if not counts else f"{counts[0]}" + f"–{counts[-1]}" * (len(counts) > 1)
-        )
-        lines.append(f"| {problem.name} | {samples} | {' | '.join(texts)} |")
-    return [*lines, ""]
+        return {}
+    numbers: dict[str, object] = {"samples": len(entry.result.values)}
+    if entry.cell.table.change_after:
+        delay = delay_of(entry)
+        numbers["reported before a change"] = delay.early
+        numbers["found after it"] = delay.found
+        numbers["mean delay"] = "" if delay.mean is None else f"{delay.mean:.1f}"
+        return numbers
+    numbers["rejected"] = f"{entry.power():.4f}"
+    if entry.adjusted_level() is not None:
+        numbers["rejected at its own level"] = f"{entry.decisions().mean():.4f}"
+    return numbers
 
 
 # Tables of delays
@@ -118,15 +142,28 @@ def delay_lines(table: Table, entries: dict[tuple[str, str], Entry]) -> list[str
     return [*lines, ""]
 
 
-def delay_line(problem: Problem, entry: Entry) -> str:
+class Delay(NamedTuple):
+    """When a detector reports a change."""
+
+    early: int  # streams with a report before the change
+    found: int  # streams with a report after it
+    mean: float | None  # rows between the change and the report; None without a report
+
+
+def delay_of(entry: Entry) -> Delay:
     rows = np.array(entry.result.values)
     change = entry.cell.table.change_after
-    early = (rows >= 0) & (rows <= change)
     late = rows[rows > change] - change
-    delay = f"{late.mean():.0f} rows" if len(late) else DASH
+    mean = float(late.mean()) if len(late) else None
+    return Delay(int(((rows >= 0) & (rows <= change)).sum()), len(late), mean)
+
+
+def delay_line(problem: Problem, entry: Entry) -> str:
+    delay = delay_of(entry)
+    rows = DASH if delay.mean is None else f"{delay.mean:.0f} rows"
     return (
-        f"| {problem.name} | {entry.cell.test.name} | {len(rows)} | {early.sum()}"
-        f" | {len(late)} | {delay} |"
+        f"| {problem.name} | {entry.cell.test.name} | {len(entry.result.values)}"
+        f" | {delay.early} | {delay.found} | {rows} |"
     )
 
 
@@ -207,7 +244,8 @@ def summary(tables: Sequence[Table], folder: Path) -> list[str]:
         f"{stale} of them ran on an earlier version of the library or of the cell. "
         "All tests of a problem see the same samples. Rivals are written again from "
         "their formulas in `benchmarks/rivals/`; published figures are their authors'. "
-        "Results: `benchmarks/results/rivals/`. Rates are at α = 0.05.",
+        "All numbers, and those that were published: [rivals.csv](rivals.csv). Rates are "
+        "at α = 0.05; the grey line is the level of a right model.",
         "",
     ]
 
@@ -215,47 +253,36 @@ def summary(tables: Sequence[Table], folder: Path) -> list[str]:
 # Figures
 
 
-def figure(table: Table, entries: dict[tuple[str, str], Entry], folder: Path) -> str:
-    """Draw the rejection rates of a table with an axis; return the Markdown of it."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
+def draw_lines(table: Table, entries: Entries, figure: Any, theme: Theme) -> None:
+    """Draw rejection rates along the axis of a table, a line a test."""
+    panel = figure.subplots()
     points = [problem for problem in table.problems if problem.at is not None]
-    fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-    for test in table.tests:
+    for test, colour in coloured(table):
         drawn = [
-            (problem.at, entries[problem.name, test.name])
+            (problem.at, entries[problem.name, test.name].decisions().mean())
             for problem in points
             if (problem.name, test.name) in entries
         ]
         if drawn:
-            rates = [entry.decisions().mean() for _, entry in drawn]
-            style = {"linewidth": 2.2, "marker": "o"} if test.ours else {"linestyle": "--"}
-            ax.plot([at for at, _ in drawn], rates, label=test.name, **style)
-    ax.axhline(ALPHA, color="0.6", linewidth=0.8)
-    ax.set(xlabel=table.axis, ylabel="rejected", ylim=(0, 1.02))
-    ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return saved(fig, table, folder)
+            at, rates = zip(*drawn, strict=True)
+            style = {"lw": 2.4, "marker": "o"} if test.ours else {"ls": "--", "marker": "D"}
+            panel.plot(at, rates, label=test.name, color=colour, ms=5, **style)
+    own = {test.name for test in table.tests}
+    for name in sorted({n for problem in points for n in problem.published} - own):
+        known = [one for one in points if name in one.published]
+        rates = [one.published[name] for one in known]
+        at = [one.at for one in known]
+        panel.plot(at, rates, "x:", label=f"{name}, published", color=theme.soft, ms=5)
+    panel.axhline(ALPHA, color=theme.soft, lw=0.8)
+    panel.set(xlabel=table.axis, ylabel="share rejected", ylim=(0, 1.02))
+    figure.legend(loc="outside right upper")
 
 
-def bars(table: Table, entries: dict[tuple[str, str], Entry], folder: Path) -> str:
-    """Draw the rejection rates of problems without an axis, one row a problem."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows = [
-        problem
-        for problem in table.problems
-        if any((problem.name, test.name) in entries for test in table.tests)
-    ]
-    height = 0.9 + 0.34 * len(rows)
-    fig, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
-    for test in table.tests:
+def draw_dots(table: Table, entries: Entries, figure: Any, theme: Theme) -> None:
+    """Draw rejection rates of problems without an axis, one row a problem."""
+    panel = figure.subplots()
+    rows = drawn_problems(table, entries)
+    for test, colour in coloured(table):
         drawn = [
             (place, entries[problem.name, test.name].decisions().mean())
             for place, problem in enumerate(rows)
@@ -263,62 +290,76 @@ def bars(table: Table, entries: dict[tuple[str, str], Entry], folder: Path) -> s
         ]
         if drawn:
             places, rates = zip(*drawn, strict=True)
-            style = {"s": 46} if test.ours else {"s": 30, "marker": "D", "alpha": 0.75}
-            ax.scatter(rates, places, label=test.name, **style)
-    ax.axvline(ALPHA, color="0.6", linewidth=0.8)
-    ax.set(xlabel="rejected", xlim=(-0.02, 1.02), yticks=range(len(rows)))
-    ax.set_yticklabels([problem.name for problem in rows], fontsize=8)
-    ax.invert_yaxis()
-    ax.grid(axis="y", alpha=0.3)
-    ax.legend(
-        frameon=False,
-        fontsize=8,
-        loc="upper center",
-        bbox_to_anchor=(0.4, -0.12 / height * 6),
-        ncols=2,
-    )
-    ax.spines[["top", "right"]].set_visible(False)
-    return saved(fig, table, folder)
+            style = {"s": 60} if test.ours else {"s": 40, "marker": "D"}
+            panel.scatter(rates, places, label=test.name, color=colour, zorder=3, **style)
+    panel.axvline(ALPHA, color=theme.soft, lw=0.8)
+    panel.set(xlabel="share rejected", xlim=(-0.02, 1.02))
+    panel.set_yticks(range(len(rows)), [problem.name for problem in rows])
+    panel.invert_yaxis()
+    panel.grid(axis="y", color=theme.band)
+    figure.legend(loc="outside right upper")
 
 
-def saved(fig: object, table: Table, folder: Path) -> str:
-    import matplotlib.pyplot as plt
+def coloured(table: Table) -> list[tuple[Procedure, str]]:
+    """Return the tests of a table, those of condgof in front, and a colour each."""
+    tests = sorted(table.tests, key=lambda test: not test.ours)
+    return list(zip(tests, cycle(COLOURS), strict=False))
 
-    folder.mkdir(parents=True, exist_ok=True)
-    fig.savefig(folder / f"{table.name}.png", dpi=150, metadata={"Software": None})
-    plt.close(fig)
-    alt = f"Rejection rates of each test on the problems of the table: {table.title}"
-    return f"![{alt}](../images/rivals/{table.name}.png)"
+
+def drawn_problems(table: Table, entries: Entries) -> list[Problem]:
+    """Return the problems with results."""
+    known = {name for name, _ in entries}
+    return [problem for problem in table.problems if problem.name in known]
+
+
+def figure_lines(table: Table, entries: Entries, page: Path) -> list[str]:
+    """Draw the rejection rates of a table; return the Markdown of the figure."""
+    draw = draw_lines if table.axis else draw_dots
+    height = 3.2 if table.axis else 1.0 + 0.32 * len(drawn_problems(table, entries))
+    address = Path(PICTURES) / table.name
+    save_figure(partial(draw, table, entries), page.parent / address, (WIDTH, height))
+    alt = f"Share of samples that each test rejects: {table.title}"
+    return picture_lines(address.as_posix(), alt)
 
 
 # The page
 
 
-def table_lines(table: Table, folder: Path, pictures: Path) -> list[str]:
-    entries = entries_of(table, folder)
+def table_lines(table: Table, entries: Entries, page: Path) -> list[str]:
     lines = [f"## {table.title}", "", f"{table.about} From {table.source}.", ""]
-    if not entries:
-        return [*lines, "Not run.", ""]
     if table.change_after:
         lines += delay_lines(table, entries)
     else:
-        lines += power_lines(table, entries)
-        draw = figure if table.axis else bars
-        lines += [draw(table, entries, pictures), ""]
+        lines += figure_lines(table, entries, page)
     return [*lines, table.remark, ""] if table.remark else lines
 
 
-def page(tables: Sequence[Table], folder: Path, pictures: Path) -> str:
-    """Return the page of the results that are kept."""
+def write_page(
+    tables: Sequence[Table],
+    folder: Path,
+    *,
+    page: Path = PAGE,
+    speed_results: Path = speed.RESULTS,
+) -> None:
+    """Write the page of what is kept, its figures, and the tables beside it."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.with_suffix(".csv").write_text(csv_text(tables, folder))
+    found = {table.name: entries_of(table, folder) for table in tables}
     lines = [
-        "# Beside its rivals",
+        "# Power and speed",
+        "",
+        "Which test finds what, on problems of other tests' authors, and how long it takes."
+        " What condgof loses comes first.",
         "",
         *summary(tables, folder),
     ]
     for table in tables:
-        lines += table_lines(table, folder, pictures)
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def write_page(tables: Sequence[Table], folder: Path) -> None:
-    PAGE.write_text(page(tables, folder, PICTURES))
+        if found[table.name]:
+            lines += table_lines(table, found[table.name], page)
+    missing = [table for table in tables if not found[table.name]]
+    if missing:
+        lines += ["## Not run yet", ""]
+        lines += [f"- {table.title}. {table.about}" for table in missing]
+        lines.append("")
+    lines += speed.page_lines(speed_results, page)
+    page.write_text("\n".join(lines).rstrip() + "\n")

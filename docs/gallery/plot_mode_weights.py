@@ -49,7 +49,7 @@ report.plot("column", column="hour")
 # :math:`\nabla_y \log p(y\mid x)`, and on the scale of y it hardly sees this.
 # On normal scores, which ``check`` uses, the same statistic does
 # (:doc:`/theory/normal_scores`). In 300 samples of a problem like this one
-# (``weights-x`` in :doc:`/measured/calibration`, n = 200) ``kcsd`` rejects
+# (``condgof study --problem weights-x --n 200``) ``kcsd`` rejects
 # 0.04 of the time, which is its level, and ``adaptive`` 0.96.
 
 by_score = cg.kcsd(mixture(0.5), x, minutes, rng=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from functools import partial
 
 import numpy as np
 import pytest
 
 import condgof as cg
-from rivals import design, ecmmd, kccsd, page, results, runner
+from rivals import design, ecmmd, kccsd, page, results, runner, speed
 from rivals.conditional import heteroscedastic
 from rivals.design import Problem, Procedure, Sample, Table, cells_of
 
@@ -99,12 +100,25 @@ def test_the_page_says_what_fails_first(tmp_path):
         value = 0.0 if low or wins else 0.5
         record = results.Result(cell.definition, results.version_of(cell), [value] * 30)
         results.write_result(cell, record, tmp_path)
-    text = page.page([table], tmp_path, tmp_path / "pictures")
-    fails, _, rest = text.partition("## How it was run")
+    path = tmp_path / "measured" / "rivals.md"
+    page.write_page([table], tmp_path, page=path)
+    fails, _, rest = path.read_text().partition("## How it was run")
     assert "Small, right: mean rejects 30 of 30." in fails
     assert "Small, bump: u 1.00, mean 0.00." in fails
-    assert "| bump | 30 | 1.00 (at its level 1.00; published 0.5) | 0.00 |" in rest
-    assert (tmp_path / "pictures" / "small.png").exists()
+    assert "(../images/measured/small-light.svg)" in rest
+    rows = list(csv.DictReader(path.with_suffix(".csv").read_text().splitlines()))
+    bump = {row["test"]: row for row in rows if row["problem"] == "bump"}
+    found = bump["u"]
+    assert (found["samples"], found["rejected"], found["published"]) == (
+        "30",
+        "1.0000",
+        "0.5",
+    )
+    assert found["rejected at its own level"] == "1.0000"
+    assert bump["mean"]["rejected"] == "0.0000"
+    for theme in ("light", "dark"):
+        picture = tmp_path / "images" / "measured" / f"small-{theme}.svg"
+        assert picture.read_text().startswith("<?xml")
 
 
 def test_ecmmd_is_its_sum_over_neighbours(rng):
@@ -137,3 +151,40 @@ def test_kccsd_is_kcsd_with_a_kernel_on_models(rng):
     wrong = y + 3.0
     assert kccsd.kccsd(Sample(law, x, wrong), rng) <= 0.01
     assert kccsd.kccsd(Sample(law, x, y), rng) > 0.01
+
+
+RESULTS = f"""# Speed and memory
+
+{speed.SHORTFALLS}
+
+- adaptive, n = 300 (`versions`): 0.4, asked at least 0.5.
+
+## Beside version 0.2
+
+{speed.HEAD}
+|---|---|---|---|---|---|---|
+| kcsd | counts | 3,000 | 0.25, 0.5 | 0.500 | 82, 79 | 1.044 |
+| check | counts | 3,000 | failed: no memory | | | |
+
+`make bench ONLY=versions02`, 2026-11-19, 60 s, library `abc`.
+"""
+
+
+def test_speed_is_read_from_the_table_of_results(tmp_path):
+    assert speed.read_timings(RESULTS) == [
+        speed.Timing("kcsd", "counts", 3000, 0.25, 0.5, 0.5, 82.0, 79.0)
+    ]
+    results = tmp_path / "RESULTS.md"
+    results.write_text(RESULTS)
+    page_path = tmp_path / "measured" / "rivals.md"
+    page_path.parent.mkdir()
+    text = "\n".join(speed.page_lines(results, page_path))
+    assert text.startswith("## Speed\n\n- adaptive, n = 300")
+    assert "2026-11-19" in text
+    assert "Ratios of time are 0.50 to 0.50" in text
+    assert page_path.with_name("speed.csv").read_text().splitlines()[1].startswith("kcsd,")
+
+
+def test_the_results_that_are_kept_have_the_table_of_speed():
+    kinds = {one.kind for one in speed.read_timings(speed.RESULTS.read_text())}
+    assert {"normal", "counts", "classes", "censored"} <= kinds

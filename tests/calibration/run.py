@@ -1,6 +1,6 @@
 """Run the calibration cells, and make the page of their results.
 
-    PYTHONPATH=tests python -m calibration.run --only "AR|groups" --page calibration.md
+    PYTHONPATH=tests:docs/_ext python -m calibration.run --only "AR|groups" --page page.md
 
 A sample is seeded by the name of its cell and its number. A cell ends when the verdicts on
 all of its claims are clear, or after its largest number of samples. Results are stored
@@ -29,7 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from calibration.design import Design
-from calibration.page import page
+from calibration.page import write_page
 from calibration.results import (
     FOLDER,
     Result,
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if options.page:
         results = {one.name: current_result(one, options.results) for one in designs}
-        options.page.write_text(page(designs, results))
+        write_page(designs, results, options.page)
     return 1 if failed else 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from functools import partial
@@ -11,9 +13,9 @@ import pytest
 
 from calibration import run, samples, sequential
 from calibration.design import Data, Design, Procedure, level
-from calibration.page import page
+from calibration.page import csv_text, page, stored_rows, write_page
 from calibration.results import Result, path_of, read_result
-from calibration.sequential import AT_MOST_05, FAILS, HOLDS, OPEN
+from calibration.sequential import AT_MOST_05, FAILS, HOLDS, OPEN, confidence_interval
 from calibration.table import KINDS_SECTION, SECTIONS, all_designs
 from condgof.errors import InputError
 
@@ -147,7 +149,10 @@ def test_refusals_and_errors_are_counted(tmp_path):
     assert len(result.errors) >= run.MOST_ERRORS
     text = page([design], {"odd": result})
     assert "ZeroDivisionError" in text
-    assert "| odd | refuses | 0/0 |  | refused" in text
+    table = csv_rows(stored_rows([design], {"odd": result}).rows)
+    assert table["odd", "refuses"]["samples at 0.05"] == "0"
+    assert table["odd", "refuses"]["refused"] == str(result.refused["refuses"])
+    assert table["odd", "refuses"]["verdict"] == "refused"
 
 
 def test_the_page_begins_with_what_fails(tmp_path):
@@ -160,20 +165,49 @@ def test_the_page_begins_with_what_fails(tmp_path):
     ]
     run_cells(designs[:3], tmp_path)
     run_cells(designs[3:4], tmp_path, most=20)
-    text = page(designs, {one.name: read_result(one, tmp_path) for one in designs})
+    results = {one.name: read_result(one, tmp_path) for one in designs}
+    write_page(designs, results, tmp_path / "measured" / "levels.md")
+    text = (tmp_path / "measured" / "levels.md").read_text()
     parts = text.split("## ")
     titles = [part.partition("\n")[0] for part in parts]
-    assert titles[:3] == ["# Calibration", "What fails", "What is open"]
+    assert titles[:3] == ["# Levels", "What fails", "What is open"]
     sections = dict(zip(titles, parts, strict=True))
     assert "- wrong: `number`" in sections["What fails"]
     assert "- right: `half`" in sections["What fails"]
     assert "number" not in sections["What fails"].split("- wrong")[0]
     assert "- few: `number`" in sections["What is open"]
-    assert "1 cell: stopped (20 samples)." in sections["What is not finished"]
-    assert "1 cell: missing." in sections["What has not run"]
-    count = read_result(designs[1], tmp_path).counts["half @ 0.05"]
-    assert f"| half | {count.rejected}/{count.samples} |  | **fails** |" in text
+    assert "1 cell was stopped" in sections["What is not done"]
+    assert "1 cell was not run" in sections["What is not done"]
     assert read_result(designs[0], tmp_path).code in text
+    assert text.count("(../images/measured/levels-") == 2
+
+
+def test_the_table_and_the_figure_are_made_with_the_page(tmp_path):
+    design = cell("wrong", power=3.0)
+    run_cells([design], tmp_path)
+    result = read_result(design, tmp_path)
+    path = tmp_path / "measured" / "levels.md"
+    write_page([design], {design.name: result}, path)
+    table = csv_rows(stored_rows([design], {design.name: result}).rows)
+    assert path.with_suffix(".csv").read_text().count("\n") == 1 + len(table)
+    count = result.counts["half @ 0.05"]
+    row = table["wrong", "half"]
+    assert (row["rejected at 0.05"], row["samples at 0.05"], row["verdict"]) == (
+        str(count.rejected),
+        str(count.samples),
+        "fails",
+    )
+    low, high = confidence_interval(count.rejected, count.samples)
+    assert (row["low at 0.05"], row["high at 0.05"]) == (f"{low:.4f}", f"{high:.4f}")
+    for theme in ("light", "dark"):
+        picture = (tmp_path / "images" / "measured" / f"levels-{theme}.svg").read_text()
+        assert picture.startswith("<?xml")
+
+
+def csv_rows(rows):
+    """The rows of the CSV file, by cell and function."""
+    found = csv.DictReader(io.StringIO(csv_text(rows)))
+    return {(row["cell"], row["function"]): row for row in found}
 
 
 def test_results_survive_a_round_trip(tmp_path):
