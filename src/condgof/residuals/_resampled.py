@@ -31,7 +31,8 @@ def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
     """
     if count <= FEW_CELLS:
         is_code = (codes[:, :, None] == np.arange(count)).astype(features.dtype)
-        sums = features.T @ is_code.reshape(len(features), -1)
+        width = codes.shape[1] * count  # -1 would not be known without rows
+        sums = features.T @ is_code.reshape(len(features), width)
         by_code: AnyArray = sums.reshape(-1, codes.shape[1], count).transpose(1, 0, 2)
         return by_code
     from scipy.sparse import csr_array  # takes long to import
