@@ -136,7 +136,7 @@ def holds(condition, axis, values):
     return true & compare[sign](values, end)
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(25))
 @given(columns(), st.integers(2, 9))
 def test_words_are_true_of_exactly_their_rows(given, bins):
     column, values = given

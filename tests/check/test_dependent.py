@@ -12,7 +12,7 @@ import condgof as cg
 from condgof.check import Bench
 from levels import assert_not_too_small
 
-FAST = {"n_boot": 99, "engine": 1}
+FAST = {"n_boot": 39, "engine": 1}
 N = 400
 
 

@@ -57,7 +57,7 @@ def test_one_wild_row_does_not_turn_the_direction():
 def test_different_means_are_no_spread():
     """Two profiles of the day, of which the model has the mean: hr and workingday."""
     rng = np.random.default_rng(1)
-    n = 4000
+    n = 2500
     hr = rng.integers(0, 24, n)
     free = rng.random(n) < 0.32
     temp = rng.random(n)

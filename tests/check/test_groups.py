@@ -175,14 +175,14 @@ def test_by_a_column_of_numbers_and_what_cannot_be_groups():
 
 def test_streams_and_dask_have_the_same_groups(tmp_path):
     rng = np.random.default_rng(2)
-    n = 5000
+    n = 2500
     x = rng.uniform(0, 1, n)
     city = rng.choice(["Oslo", "Rome", "Lima"], n)
     y = x + 0.3 * (city == "Rome") + rng.standard_normal(n)
     pd.DataFrame({"x": x, "y": y, "mu": x, "sd": 1.0}).to_parquet(tmp_path / "t.parquet")
     source = cg.scan(tmp_path / "t.parquet", x="x", y="y")
     streamed = cg.check(cg.columns(mean="mu", std="sd"), source, by=city, rng=0, n_boot=39)
-    lazy = [da.from_array(part, chunks=1500) for part in (x, np.ones(n), x, y)]
+    lazy = [da.from_array(part, chunks=800) for part in (x, np.ones(n), x, y)]
     dask = cg.check((lazy[0], lazy[1]), lazy[2], lazy[3], by=city, rng=0, n_boot=39)
     whole = cg.check((x, np.ones(n)), x, y, by=city, rng=0, n_boot=39)
     for other in (streamed, dask):

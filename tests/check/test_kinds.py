@@ -17,7 +17,7 @@ from condgof.errors import InputError
 from levels import assert_not_too_small
 from own_laws import OfX, model_of
 
-FAST = {"n_boot": 99, "engine": 1}
+FAST = {"n_boot": 39, "engine": 1}
 N = 500
 LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 EDGES = np.linspace(-12.0, 16.0, 60)
@@ -243,8 +243,8 @@ def test_nothing_false_is_said_of_true_models(name):
     found.frame()
 
 
-# Heavy counts are left out because they are slow.
-@pytest.mark.parametrize("name", [name for name in TRUE if name != "heavy counts"])
+# Heavy counts are left out because they are slow, and a pair is the normal law.
+@pytest.mark.parametrize("name", sorted(set(TRUE) - {"heavy counts", "pair"}))
 def test_true_models_name_slices_no_more_often_than_they_may(name):
     """4 samples, of which p-values count whole; `make calibrate` has 1,000."""
     trials = 4
@@ -285,7 +285,8 @@ def test_a_wrong_spread_is_told(name):
     assert re.fullmatch(r"x < [012][.\d]*", wide.words)
     assert wide.kind == ("coverage" if name in ("intervals", "nested") else "spread")
     assert found.effect.interval.low > 0
-    assert len(found.to_html()) > 10_000
+    if name in ("density", "bins", "nested"):  # tests/report has pages of the others
+        assert len(found.to_html()) > 10_000
     if name == "scores":
         assert {f.kind for f in narrow.findings} == {"shift", "spread"}
         assert any("random signs of rows" in note for note in found.notes)
@@ -348,7 +349,12 @@ def test_skewed_draws():
     e = rng.gamma(2.0, 1.0, 800)
     y = x + (e - 2.0) / np.sqrt(2.0)
     found = cg.check(
-        cg.from_draws(x[:, None] + rng.standard_normal((800, 200))), x, y, rng=0, **FAST
+        cg.from_draws(x[:, None] + rng.standard_normal((800, 200))),
+        x,
+        y,
+        rng=0,
+        n_boot=99,
+        engine=1,
     )
     assert found.rejected
     skew = next(f for f in found.overall if f.kind == "skew")
@@ -485,7 +491,9 @@ def test_of_many_columns_of_y_a_few_pairs():
 def test_where_intervals_of_one_width_cover_too_little():
     x, y = sample(n=1000)
     half = np.quantile(np.abs(y - x), 0.9)
-    found = cg.check(cg.from_intervals(x - half, x + half, 0.9), x, y, rng=0, **FAST)
+    found = cg.check(
+        cg.from_intervals(x - half, x + half, 0.9), x, y, rng=0, n_boot=99, engine=1
+    )
     covered = np.abs(y - x) <= half
     assert found.rejected
     (whole,) = found.overall

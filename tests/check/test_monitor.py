@@ -232,7 +232,7 @@ def test_all_starts_together_get_no_more_than_there_is():
 @pytest.mark.parametrize("d", [1, 5])
 def test_a_shift_from_the_start_is_found(d):
     found = []
-    for seed in range(15):
+    for seed in range(9):
         x, y = rows(600, seed, d)
         m = cg.monitor(LINE, rng=seed).update(x, y + 0.3)
         found.append(m._evidence.alarm.rows if m.alarm else 600)
@@ -271,9 +271,9 @@ def test_what_was_always_wrong_has_not_changed():
 
 def test_true_models_raise_few_alarms():
     alarms = sum(
-        cg.monitor(LINE, rng=s).update(*rows(1000, 100 + s)).alarm for s in range(20)
+        cg.monitor(LINE, rng=s).update(*rows(1000, 100 + s)).alarm for s in range(10)
     )
-    assert alarms <= 3
+    assert alarms <= 2  # more have a probability of at most 0.012
 
 
 def test_what_cannot_happen_is_an_alarm_at_once():
@@ -331,7 +331,7 @@ def by_kind(kind, n, seed=0):
     "kind", ["normal", "classes", "counts", "draws", "intervals", "two"]
 )
 def test_batches_and_restarts_change_nothing(kind):
-    n = 2600 if kind == "normal" else 700  # more than are kept
+    n = 2600 if kind == "normal" else 400  # more than are kept
     model, x, y = by_kind(kind, n)
     whole = cg.monitor(model, rng=5).update(x, y)
     assert 0 < whole.evidence < 20

@@ -13,7 +13,7 @@ import condgof as cg
 from condgof.check import Gain
 from condgof.errors import InputError, UnsupportedModelError
 
-FAST = {"n_boot": 99, "engine": 1, "rng": 0}
+FAST = {"n_boot": 39, "engine": 1, "rng": 0}
 
 
 def local(n, seed):

@@ -214,11 +214,11 @@ def test_findings_of_real_tables():
     """
     fair = pytest.importorskip("statsmodels.datasets.fair")
     randhie = pytest.importorskip("statsmodels.datasets.randhie")
-    data = fair.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    data = fair.load_pandas().data.sample(500, random_state=0).reset_index(drop=True)
     y = data.pop("affairs")
     x = data
     found = cg.check(
-        (np.full(800, y.mean()), np.full(800, y.std())),
+        (np.full(500, y.mean()), np.full(500, y.std())),
         x,
         y,
         by="religious",
@@ -260,7 +260,7 @@ def test_findings_of_real_tables():
                 assert f.interval[0] < f.estimate < want < f.interval[1]
                 continue
             assert f.estimate == pytest.approx(want, abs=1e-9)
-    visits = randhie.load_pandas().data.sample(800, random_state=0).reset_index(drop=True)
+    visits = randhie.load_pandas().data.sample(500, random_state=0).reset_index(drop=True)
     counts = visits.pop("mdvis")
     found = cg.check(
         cg.models.Poisson(mean=counts.mean()), visits, counts, rng=0, n_boot=99

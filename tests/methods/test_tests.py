@@ -39,12 +39,12 @@ class TestEveryTest:
     @pytest.mark.parametrize("null", ["wild", "multinomial"])
     def test_the_same_on_any_threads_and_budget(self, name, null, hgm):
         run = TESTS[name]
-        first = run(*hgm, rng=7, null=null, engine=1, n_boot=200)
+        first = run(*hgm, rng=7, null=null, engine=1, n_boot=99)
         for options in ({"engine": 2}, {"engine": 5}, {"memory": 300_000}):
-            other = run(*hgm, rng=7, null=null, n_boot=200, **options)
+            other = run(*hgm, rng=7, null=null, n_boot=99, **options)
             assert other.pvalue == first.pvalue
             assert other.statistic == pytest.approx(first.statistic, rel=1e-8)
-        assert run(*hgm, rng=8, null=null, n_boot=200).null_distribution.tolist() != (
+        assert run(*hgm, rng=8, null=null, n_boot=99).null_distribution.tolist() != (
             first.null_distribution.tolist()
         )
 
