@@ -9,7 +9,7 @@ from scipy import stats
 
 import condgof as cg
 from condgof.errors import InputError
-from condgof.laws import RankOutcomes, rank_features
+from condgof.laws import RankOutcomes, rank_features, row_ranks
 from seeds import examples
 
 RNG = np.random.default_rng(0)
@@ -257,6 +257,26 @@ def test_where_conformal_intervals_of_mapie_fail():
     assert under
     assert all("90% interval holds" in one.message for one in under)
     assert all(x_new[one.rows, 0].mean() > 1.5 for one in under)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 12])
+def test_ranks_in_rows_are_those_of_scipy(digits):
+    values = np.round(np.random.default_rng(0).normal(size=(50, 8)), digits)
+    ranked = row_ranks(values)
+    np.testing.assert_array_equal(ranked.ranks, stats.rankdata(values, axis=1))
+    distinct = [len(np.unique(row)) for row in values]
+    np.testing.assert_array_equal(ranked.has_ties, np.array(distinct) < 8)
+    assert ranked.has_ties.any() == (digits < 12)
+
+
+@pytest.mark.parametrize("digits", [1, 12])
+def test_residuals_of_ranks_are_features_less_their_mean(digits):
+    candidates = np.round(np.random.default_rng(0).normal(size=(9, 7, 3)), digits)
+    outcomes = RankOutcomes.from_candidates(candidates)
+    features = rank_features(outcomes.ranks, 3)
+    codes = np.arange(9) % 7
+    expected = features[np.arange(9), codes] - features.mean(axis=1)
+    np.testing.assert_allclose(outcomes.residuals(codes), expected, atol=1e-12)
 
 
 def test_features_of_ranks_are_cosines_and_products_of_them():

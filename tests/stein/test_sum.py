@@ -87,6 +87,9 @@ def test_squares_and_the_diagonal():
     features, xi = plan.hold(rows)
     sums = [(features[:, cut.x].T @ xi[:, cut.y])[None] for cut in plan.cuts]
     np.testing.assert_allclose(plan.squares(sums)[0], expected.squares, rtol=1e-4)
+    for at_once in (1, 40, 10**6):
+        by_parts = plan.squares_of_some(lambda p, some: sums[p][:, some], at_once)
+        np.testing.assert_allclose(by_parts, plan.squares(sums), rtol=1e-6)
     feature_squares = plan.feature_squares(features)
     squares = plan.value_squares(xi)
     diagonal = plan.diagonal(feature_squares, squares)

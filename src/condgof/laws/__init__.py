@@ -104,6 +104,7 @@ from condgof.laws._draws import (
     common_precision,
     from_draws,
     rank_features,
+    row_ranks,
     row_uniforms,
 )
 from condgof.laws._families import (
@@ -324,6 +325,7 @@ __all__ = [
     "read_signature",
     "reduce_to_period",
     "residual_scale_by_cv",
+    "row_ranks",
     "row_uniforms",
     "score",
     "shared_measures",

@@ -237,20 +237,23 @@ class RankOutcomes:
     @classmethod
     def from_candidates(cls, candidates: FloatArray) -> RankOutcomes:
         """Rank candidates (n, m + 1, d_y), y first, in all directions."""
-        from scipy.stats import rankdata
-
         n, count, d_y = candidates.shape
-        directions = _projections(candidates)
-        ranks = [
-            np.float32((rankdata(values, axis=1) - 0.5) / count) for values in directions
-        ]
+        # Without ties, ranks are the numbers from 1 to m + 1 in some order.
+        all_ranks = ((np.arange(1.0, count + 1.0) - 0.5) / count).astype(np.float32)
+        mean_waves = rank_waves(all_ranks).mean(axis=1)
+        ranks = []
+        means = []  # of the waves in each direction, (n, WAVES)
+        for values in _projections(candidates):
+            ranked = row_ranks(values)
+            own = ((ranked.ranks - 0.5) / count).astype(np.float32)
+            mean = np.tile(mean_waves, (n, 1))
+            mean[ranked.has_ties] = rank_waves(own[ranked.has_ties]).mean(axis=2).T
+            ranks.append(own)
+            means.append(mean)
         of_all = np.stack(ranks, axis=2)
-        width = rank_features(of_all[:1, :1], d_y).shape[2]
-        centre = np.empty((n, width))
-        at_once = max(1, HELD_FEATURES // (count * width))
-        for start in range(0, n, at_once):
-            rows = slice(start, start + at_once)
-            centre[rows] = rank_features(of_all[rows], d_y).mean(axis=1)
+        waves = np.stack(means, axis=2)  # (n, WAVES, P)
+        crossed = _mean_products(of_all[:, :, :d_y])
+        centre = np.concatenate([waves.reshape(n, -1), crossed], axis=1)
         return cls(of_all, d_y, centre=centre)
 
     @property
@@ -275,11 +278,40 @@ class RankOutcomes:
     def residuals(self, codes: IntArray) -> FloatArray:
         """Return the residuals of candidates (n,), one for each row, (n, width)."""
         ranks = self.ranks[np.arange(len(codes)), codes]
-        return rank_features(ranks, self.columns) - self.centre
+        count = self.ranks.shape[1]
+        places = np.rint(ranks * (2.0 * count)).astype(np.int64)
+        waves = _waves_of_places(count)[:, places]
+        return _features_of_waves(waves, self.columns) - self.centre
+
+
+class RowRanks(NamedTuple):
+    """Ranks of values within their rows."""
+
+    ranks: FloatArray  #: From 1 on, (n, m); equal values share the mean of their ranks.
+    has_ties: AnyArray  #: Whether any values of a row are equal, (n,).
+
+
+def row_ranks(values: AnyArray) -> RowRanks:
+    """Rank values (n, m) within their rows; as `scipy.stats.rankdata`, but faster."""
+    order = np.argsort(values, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    has_ties = np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1.0)[None], axis=1)
+    if has_ties.any():
+        from scipy.stats import rankdata  # takes long to import
+
+        ranks[has_ties] = rankdata(values[has_ties], axis=1)
+    return RowRanks(ranks=ranks, has_ties=has_ties)
 
 
 def rank_features(ranks: AnyArray, columns: int) -> FloatArray:
-    """Return features of ranks t (…, P) in P directions, (…, width); see `RankOutcomes`.
+    """Return features of ranks t (…, P) in P directions, (…, width); see `RankOutcomes`."""
+    return _features_of_waves(rank_waves(ranks), columns)
+
+
+def rank_waves(ranks: AnyArray) -> FloatArray:
+    """Return cos(πkt)/k of ranks t (…) for k = 1, …, `WAVES`, (WAVES, …).
 
     By cos(πkt) = 2·cos(πt)·cos(π(k − 1)t) − cos(π(k − 2)t).
     """
@@ -287,13 +319,47 @@ def rank_features(ranks: AnyArray, columns: int) -> FloatArray:
     waves = [np.ones_like(cosine), cosine]
     while len(waves) <= WAVES:
         waves.append(2.0 * cosine * waves[-1] - waves[-2])
-    scaled = [waves[k] / k for k in range(1, WAVES + 1)]
-    features = list(scaled)
+    return np.stack([waves[k] / k for k in range(1, WAVES + 1)])
+
+
+@lru_cache(maxsize=8)
+def _waves_of_places(count: int) -> FloatArray:
+    """Return the waves of t = 0, 1/(2·count), …, 1: of all ranks, (WAVES, 2·count + 1).
+
+    Ties are at half ranks.
+    """
+    return rank_waves((np.arange(2 * count + 1) / 2.0 / count).astype(np.float32))
+
+
+def _features_of_waves(waves: FloatArray, columns: int) -> FloatArray:
+    """Put waves (WAVES, …, P) side by side, and products of those of columns."""
+    features = list(waves)
     for i, j in _column_pairs(columns):
-        for first in scaled[:CROSSED_WAVES]:
-            for second in scaled[:CROSSED_WAVES]:
+        for first in waves[:CROSSED_WAVES]:
+            for second in waves[:CROSSED_WAVES]:
                 features.append((first[..., i] * second[..., j])[..., None])
     return np.concatenate(features, axis=-1)
+
+
+def _mean_products(ranks: AnyArray) -> FloatArray:
+    """Return the means over candidates of products of waves of two columns of y.
+
+    From ranks (n, m + 1, d_y) in the columns; (n, products), in the order of the features.
+    """
+    n, count, d_y = ranks.shape
+    table = _waves_of_places(count)[:CROSSED_WAVES].T
+    at_once = max(1, HELD_FEATURES // (count * d_y * CROSSED_WAVES))
+    means = np.empty((n, CROSSED_WAVES**2 * (d_y * (d_y - 1) // 2)))
+    for start in range(0, n, at_once):
+        rows = slice(start, start + at_once)
+        places = np.rint(ranks[rows] * (2.0 * count)).astype(np.int64)
+        waves = table.take(places, axis=0).reshape(len(places), count, -1)
+        products = waves.transpose(0, 2, 1) @ waves / count
+        products = products.reshape(-1, d_y, CROSSED_WAVES, d_y, CROSSED_WAVES)
+        for number, (i, j) in enumerate(_column_pairs(d_y)):
+            own = slice(number * CROSSED_WAVES**2, (number + 1) * CROSSED_WAVES**2)
+            means[rows, own] = products[:, i, :, j].reshape(len(places), -1)
+    return means
 
 
 def _column_pairs(d_y: int) -> list[tuple[int, int]]:
@@ -310,14 +376,15 @@ def _projections(candidates: FloatArray) -> list[FloatArray]:
     They are the columns and, for each pair of columns, their sum and their difference, in
     units of the standard deviation of the row's candidates, (n, m + 1) each.
     """
-    mean = candidates.mean(axis=1, keepdims=True)
-    std = candidates.std(axis=1, keepdims=True)
-    unit = (candidates - mean) / np.where(std > 0, std, 1.0)
-    d_y = candidates.shape[2]
-    directions = [unit[:, :, i] for i in range(d_y)]
+    directions = []
+    for values in np.moveaxis(candidates, 2, 0):
+        std = values.std(axis=1, keepdims=True)
+        centred = values - values.mean(axis=1, keepdims=True)
+        directions.append(centred / np.where(std > 0, std, 1.0))
+    d_y = len(directions)
     for i, j in _column_pairs(d_y):
-        directions.append(unit[:, :, i] + unit[:, :, j])
-        directions.append(unit[:, :, i] - unit[:, :, j])
+        directions.append(directions[i] + directions[j])
+        directions.append(directions[i] - directions[j])
     return directions
 
 
@@ -378,7 +445,8 @@ class VectorDraws(RowDraws, Discrete):
         for k in range(y.shape[1]):
             values, y_column = common_precision(self.values[:, :, k], y[:, [k]])
             columns.append(np.concatenate([y_column, values], axis=1))
-        outcomes = RankOutcomes.from_candidates(np.stack(columns, axis=2))
+        # Each column by itself in memory: candidates are ranked column by column.
+        outcomes = RankOutcomes.from_candidates(np.moveaxis(np.stack(columns), 0, 2))
         return Residuals(
             u=self.scores_by_column(y),
             values=outcomes.residuals(outcomes.observed),

@@ -69,6 +69,9 @@ CHUNK_DRAWS = 32
 ONE_THREAD_WORK = 3e9
 #: Most numbers that are held at a time (64 MB in double precision).
 HELD_NUMBERS = 2**23
+#: Numbers of sums over units that draws are recombined of at a time: they fit into a
+#: processor's cache.
+CACHED_NUMBERS = 2**17
 #: Strata of rows of a discrete y with an order, of which each has a covariance of its own.
 LIMIT_STRATA = 3
 #: Most strata of rows of a discrete y. There is one for each piece of `PIECE_ROWS` rows,
@@ -448,16 +451,20 @@ class RecombinedResample:
                 (np.ones(len(columns)), columns, row_ends),
                 (len(draws), len(units.diagonal)),
             )
-            sums: list[AnyArray] = [
-                (chosen @ one.reshape(len(one), -1)).reshape(-1, *one.shape[1:])
-                for one in units.sums
-            ]
             diagonal: AnyArray = np.asarray(chosen @ units.diagonal)
             changes = _exceptional_sums(plan, rows, certain, draws, seed, engine)
             if changes is not None:
-                sums = sum_arrays([sums, changes.sums])
                 diagonal = diagonal + changes.diagonal
-            return np.asarray((plan.squares(sums) - diagonal).T)
+
+            def sums(panel: int, features: slice) -> FloatArray:
+                """Return Fᵀξ of some features of a panel, (draws, features, q_p)."""
+                some = units.sums[panel][:, features].astype(np.float64)
+                recombined = chosen @ some.reshape(len(some), -1)
+                own = np.asarray(recombined).reshape(-1, *some.shape[1:])
+                return own if changes is None else own + changes.sums[panel][:, features]
+
+            at_once = max(1, CACHED_NUMBERS // len(units.diagonal))
+            return np.asarray((plan.squares_of_some(sums, at_once) - diagonal).T)
 
         def draw_by(m: int, seed: Seed) -> NullDraws:
             rng = seed.stream(Use.MODEL_SAMPLE, RECOMBINATION_STREAM)

@@ -327,7 +327,7 @@ class CellResampler:
         n = len(self.mode)
         uniforms = np.stack([rng.random(n) for _ in range(m)], axis=1)
         codes = self._cells_at(uniforms)
-        values = np.stack([self.evaluate(None, own) for own in codes.T], axis=1)
+        values = np.stack([self._by_table(own) for own in codes.T], axis=1)
         return Resampled(values=values, additional=np.empty((0, m)), drawn=uniforms)
 
     @property
@@ -375,15 +375,19 @@ class CellResampler:
             )
         return np.stack([self.evaluate(None, own) for own in codes.T], axis=1)
 
+    def _by_table(self, codes: IntArray) -> AnyArray:
+        """Return ξ (n, q) of cells (n,) in one of many draws."""
+        if self._is_linear or self._table is None:
+            return self.evaluate(None, codes)
+        values = self._table[np.arange(len(self.mode)), codes]
+        return np.asarray(values if self.keep is None else values * self.keep[:, None])
+
     def evaluate(self, rows: IntArray | None, codes: IntArray) -> AnyArray:
         """Return ξ (m, q) of cells (m,) at some rows, or at all."""
         some = slice(None) if rows is None else rows
         if self._is_linear:
             values = self._linear_table[codes]
             values -= self._linear_mean[some]
-        elif self._table is not None:
-            each = np.arange(len(self.mode)) if rows is None else rows
-            values = self._table[each, codes]
         elif self._class_table is not None:
             table = self._class_table.take(some)
             values = self.test_functions.features(table.residuals(codes))

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.laws import row_ranks
 from condgof.sample import Column
 
 #: Draws are taken as moving together where a test of level 0.05 says so.
@@ -111,9 +112,7 @@ def location_and_spread(draws: AnyArray) -> FloatArray:
 
     Both (2, n, S): the ranks of the draws within their row, and the squares of these.
     """
-    from scipy.stats import rankdata
-
-    first = _unit_rows(rankdata(draws, axis=1))
+    first = _unit_rows(row_ranks(draws).ranks)
     return np.stack([first, _unit_rows(np.square(first))])
 
 

@@ -160,6 +160,31 @@ class Plan:
             parts.append(by_x.reshape(len(one), -1))
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
+    def squares_of_some(
+        self, sums: Callable[[int, slice], FloatArray], at_once: int
+    ) -> FloatArray:
+        """Return ‖·‖² within each statistic, (m, K), of sums that are never held at once.
+
+        Parameters
+        ----------
+        sums : callable
+            The number of a panel p and some of its R_p features → sums of m samples, (m,
+            features, q_p).
+        at_once : int
+            About how many sums of a sample are asked for at a time.
+        """
+        parts = []
+        for panel, cut in enumerate(self.cuts):
+            step = max(1, at_once // cut.y_width)
+            by_block = []
+            for start in range(0, cut.x_width, step):
+                features = slice(start, min(start + step, cut.x_width))
+                by_y = np.square(sums(panel, features)) @ cut.y_blocks
+                by_block.append(cut.x_blocks[features].T @ by_y)
+            parts.append(sum(by_block[1:], start=by_block[0]))
+        flat = [part.reshape(len(part), -1) for part in parts]
+        return np.concatenate(flat, axis=1)
+
     def diagonal(self, feature_squares: AnyArray, value_squares: AnyArray) -> FloatArray:
         """Return Σ_i ‖F_i‖²‖ξ_i‖² of each statistic.
 

@@ -307,12 +307,13 @@ class RankRows(SeveralRows):
 
         def redraw(some: IntArray) -> Draw:
             centre = mean[some].astype(np.float32)[:, None]
-            candidates = ranks[some]
-            each_row = np.arange(len(some))[:, None]
+            of_candidates = column_signals(ranks[some], pairs) - centre
+            flat = of_candidates.reshape(-1, len(about))
+            first_of_row = count * np.arange(len(some))[:, None]
 
             def draw(rng: np.random.Generator, m: int) -> AnyArray:
-                chosen = rng.integers(0, count, (len(candidates), m))
-                return column_signals(candidates[each_row, chosen], pairs) - centre
+                chosen = rng.integers(0, count, (len(some), m))
+                return np.asarray(flat.take(first_of_row + chosen, axis=0))
 
             return draw
 
@@ -354,15 +355,17 @@ def _expected_rank_products(residuals: RankResiduals, pairs: ColumnPairs) -> Flo
     """Return E[z_a z_b] of y among its draws, in each row, (n, pairs)."""
     n = residuals.n
     products = np.empty((n, len(pairs.first)))
-    half = 0.5 / (residuals.draws + 1)
+    count = residuals.draws + 1
+    half = 0.5 / count
+    # The mean of z between two neighbouring ranks, ∫ z dΦ over their distance. Within them
+    # z is drawn at random, independently in each column. Ranks are multiples of `half`.
+    u: FloatArray = half * np.arange(2.0 * count + 1.0)
+    differences = _density_kernel(u - half) - _density_kernel(u + half)
+    means = differences / (2.0 * half * np.sqrt(2.0 * np.pi))
     for start in range(0, n, RANK_ROWS):
         some = slice(start, start + RANK_ROWS)
-        u = residuals.candidate_ranks(some)
-        below = _density_kernel(u - half)
-        above = _density_kernel(u + half)
-        # The mean of z between two neighbouring ranks, ∫ z dΦ over their distance. Within
-        # them z is drawn at random, independently in each column.
-        mean = (below - above) / (2.0 * half * np.sqrt(2.0 * np.pi))
+        places = np.rint(residuals.candidate_ranks(some) / half).astype(np.int64)
+        mean = means.take(places)
         products[some] = (mean[..., pairs.first] * mean[..., pairs.second]).mean(axis=1)
     return products
 
