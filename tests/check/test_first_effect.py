@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 import condgof as cg
 from condgof.errors import DependenceWarning
@@ -196,3 +197,50 @@ def test_a_spread_after_a_large_bias_is_said_by_what_is_left_of_it():
     assert later.given_before
     assert later.cells[0].correction == pytest.approx(4.0, rel=0.2)
     assert "once the effects before it are corrected" in later.words
+
+
+def test_a_trend_that_its_few_end_rows_do_not_show_is_said_by_thirds():
+    """The share of yes rises along x, but not in the 4% of rows at either end."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 1500)
+    p = np.where(np.abs(x) > 0.96, 0.5, expit(x))
+    y = np.where(rng.random(1500) < p, "yes", "no")
+    model = cg.probabilities(np.full(1500, 0.5), classes=["no", "yes"])
+    report = cg.check(model, x, y, rng=0)
+    first = report.effects[0]
+    assert first.trend
+    low, high = first.extremes
+    assert (low, high) == first.thirds
+    frame = report.frame()
+    for cell in (low, high):
+        rows = frame.query(cell.query)
+        assert 0.3 < len(rows) / 1500 < 0.37
+        assert sorted(rows.index) == sorted(cell.rows)
+        assert cell.estimate == pytest.approx((rows["y"] == "yes").mean())
+    assert low.estimate < 0.5 < high.estimate
+    assert "The probability of yes is wrong along x" in report.words
+    assert f"{low.n} rows)" in report.words
+
+
+def test_a_trend_that_its_ends_show_is_said_by_them():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, 600)
+    report = cg.check((np.zeros(600), 1.2), x, x + rng.standard_normal(600), rng=0)
+    first = report.effects[0]
+    assert first.trend
+    assert first.thirds == ()
+    assert first.extremes == (first.cells[0], first.cells[-1])
+
+
+def test_heaps_at_round_numbers_come_after_the_cause_and_point_masses_before_it():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = 50 + 8 * x + 10 * rng.normal(size=400)
+    model = (np.full(400, 50.0), 12.8)
+    heaped = cg.check(model, x, np.where(rng.random(400) < 0.05, 60.0, y), rng=0)
+    assert heaped.words.startswith("The mean is wrong along x")
+    assert ". 6% of y are exactly 60" in heaped.words
+    cut_off = cg.check(model, x, np.maximum(y, 38.0), rng=0)
+    assert "of y are exactly 38" in cut_off.words.partition(".")[0]
+    spike = cg.check(model, x, np.where(rng.random(400) < 0.2, 55.0, y), rng=0)
+    assert "of y are exactly 55" in spike.words.partition(".")[0]

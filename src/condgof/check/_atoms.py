@@ -39,6 +39,12 @@ POWERS = range(6, -9, -1)
 EXACT = 1e-6
 #: At most this many atoms are reported, the most frequent ones.
 MOST_ATOMS = 3
+#: A value is at an end of y, such as 0 or where y is cut off, if at most this share of the
+#: rows lies beyond it. Such an atom is said first, before all effects.
+MOST_BEYOND = 0.01
+#: So is an atom elsewhere with this share of the rows, unless y is rounded: fewer rows, or
+#: those of a rounded y, heap up at round numbers, which is seldom the cause of a misfit.
+LEADING_SHARE = 0.1
 #: The error probability of the interval of a share.
 ERROR = 0.05
 
@@ -102,6 +108,9 @@ def _findings(
     for k in np.argsort(-counts[atoms], kind="stable")[:MOST_ATOMS]:
         count = int(counts[atoms[k]])
         low, high = share_interval(count, n, ERROR)
+        beyond = min(int(counts[: atoms[k]].sum()), int(counts[atoms[k] + 1 :].sum()))
+        is_heap = count < LEADING_SHARE * n or expected is not None
+        leads = beyond <= MOST_BEYOND * n or not is_heap
         yield Finding(
             kind="atom",
             column=checked.y_name,
@@ -110,7 +119,7 @@ def _findings(
             expected=float(shares[k]),
             label=digits(float(values[atoms[k]])),
             quantity="atom",
-            numbers={"count": count, "n": n},
+            numbers={"count": count, "n": n, "leads": leads},
         )
 
 

@@ -568,8 +568,8 @@ def worst_cell(effect: Effect) -> EffectCell:
 def _direction(effect: Effect) -> int:
     """Return 1 or −1 where all numbers that differ certainly differ in one way, else 0.
 
-    Where none differs certainly, all numbers count; of corrections, those of at least half
-    the largest one.
+    Where none differs certainly, all numbers count, and of a trend both ends always do; of
+    corrections, those of at least half the largest one.
     """
     if effect.given_before:
         sizes = [_correction_size(effect, cell) for cell in effect.cells]
@@ -578,6 +578,8 @@ def _direction(effect: Effect) -> int:
     else:
         findings = [cell.finding for cell in effect.cells]
         certain = [finding for finding in findings if finding.telling] or findings
+        if effect.trend:
+            certain = [*certain, *(cell.finding for cell in effect_ends(effect))]
         differences = [finding.estimate - finding.expected for finding in certain]
     signs = {int(one > 0.0) - int(one < 0.0) for one in differences}
     return signs.pop() if len(signs) == 1 else 0
@@ -684,9 +686,11 @@ def _correction_text(effect: Effect, cell: EffectCell) -> str:
 def effect_ends(effect: Effect) -> tuple[EffectCell, EffectCell]:
     """Return the cells that an effect goes from and to.
 
-    Of a trend these are the first and the last along its column, else those that are
-    certainly lowest and highest.
+    Of a trend these are the first and the last along its column, or the thirds at either
+    end if those hardly show it; else those that are certainly lowest and highest.
     """
+    if effect.thirds:
+        return effect.thirds[0], effect.thirds[-1]
     if effect.trend:
         return effect.cells[0], effect.cells[-1]
     return extreme_cells(effect)
@@ -702,7 +706,7 @@ def effect_range(effect: Effect) -> EffectRange:
 
 def _trend_words(effect: Effect) -> str:
     """Write "the bias grows from −0.4 SD where … to +0.6 SD where …"."""
-    first, last = effect.cells[0], effect.cells[-1]
+    first, last = effect_ends(effect)
     if effect.given_before:
         before = _correction_size(effect, first)
         after = _correction_size(effect, last)

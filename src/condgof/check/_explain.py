@@ -32,6 +32,7 @@ from condgof.check.effects import (
     Partition,
     Scale,
     Stage,
+    Tilting,
 )
 from condgof.check.kinds import CheckedRows
 from condgof.null import mean_variance
@@ -49,6 +50,9 @@ EXTENDED_TO = 0.5
 AS_WRONG_ELSEWHERE = 0.8
 #: Two slices with a larger Jaccard index are the same place.
 SAME_PLACE = 0.6
+#: The first and the last cell of a trend show it if they differ by this share of what
+#: their corrections differ by, in the same direction.
+TREND_SHOWN = 0.5
 #: Half the width of a 95% interval, in standard errors.
 WIDTH_95 = 1.959963984540054
 #: Between how many times the correction of a later effect the numbers of rows as they are
@@ -116,6 +120,9 @@ def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
         if effect.cells:
             hidden = bool(effects) and not _shown_by_rows(one, corrected[one.kind], wide)
             effect = replace(effect, given_before=hidden)
+            if effect.trend and not hidden:
+                axes = [analysis.axes[a] for a in one.partition.axes]
+                effect = replace(effect, thirds=_thirds_of_trend(one, axes, wide))
             shown.append(one)
             effects.append(replace(effect, advice=advice_for(effect, family, facts)))
     slices = tuple(_slices(shown, effects, analysis, wide))
@@ -255,24 +262,82 @@ def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:
 def _cells(one: Merged, axes: Sequence[Axis], reader: Reader) -> Iterator[EffectCell]:
     """Yield the cells of an effect that have a name and rows, in their order."""
     for cell, rows in enumerate(one.rows_by_cell()):
-        if not len(rows):
-            continue
-        box = box_of(one.partition, cell)
-        conditions = conditions_of(axes, one.partition.cuts, box)
-        if conditions is None:
-            continue
-        findings = matching(reader, rows, one.kind)
-        if findings is None:
-            continue
-        yield EffectCell(
-            conditions=conditions,
-            words=" and ".join(c.words for c in conditions) or "everywhere",
-            query=query_of(conditions),
-            rows=reader.checked.rows[rows],
-            finding=findings.robust,
-            beside=findings.beside,
-            correction=float(one.kind.form.shown(one.theta[cell])),
-        )
+        if len(rows):
+            found = _cell(one, axes, reader, box_of(one.partition, cell), rows)
+            if found is not None:
+                yield found
+
+
+def _cell(
+    one: Merged, axes: Sequence[Axis], reader: Reader, box: Box, rows: IntArray
+) -> EffectCell | None:
+    """Return the cell of some rows, those of a box; None where it has no name."""
+    conditions = conditions_of(axes, one.partition.cuts, box)
+    findings = None if conditions is None else matching(reader, rows, one.kind)
+    if conditions is None or findings is None:
+        return None
+    correction = float(one.theta[one.partition.codes[rows]].mean())
+    return EffectCell(
+        conditions=conditions,
+        words=" and ".join(c.words for c in conditions) or "everywhere",
+        query=query_of(conditions),
+        rows=reader.checked.rows[rows],
+        finding=findings.robust,
+        beside=findings.beside,
+        correction=float(one.kind.form.shown(correction)),
+    )
+
+
+def _thirds_of_trend(
+    one: Merged, axes: Sequence[Axis], reader: Reader
+) -> tuple[EffectCell, ...]:
+    """Return the lower and upper third of the rows of a trend that its ends do not show.
+
+    The first and the last cell of a column may be few rows, in which the noise is larger
+    than the trend. None are returned where these cells show it, or where the thirds do not.
+    """
+    rows = np.bincount(one.partition.codes, minlength=one.partition.count)
+    filled = np.flatnonzero(rows)
+    if _shows_trend(one, (filled[:1], filled[-1:]), reader):
+        return ()
+    passed = np.cumsum(rows)
+    third = passed[-1] / 3.0
+    first_end = int(np.searchsorted(passed, third))
+    last_start = int(np.searchsorted(passed, 2.0 * third, side="right"))
+    low: IntArray = np.arange(first_end + 1)
+    high: IntArray = np.arange(max(last_start, first_end + 1), one.partition.count)
+    if not len(high) or not _shows_trend(one, (low, high), reader):
+        return ()
+    boxes = [Box((int(ends[0]),), (int(ends[-1]),)) for ends in (low, high)]
+    thirds = [
+        _cell(one, axes, reader, box, _rows_in(one, cells))
+        for box, cells in zip(boxes, (low, high), strict=True)
+    ]
+    return tuple(cell for cell in thirds if cell is not None)
+
+
+def _rows_in(one: Merged, cells: IntArray) -> IntArray:
+    """Return the positions of the rows of some cells."""
+    return np.flatnonzero(np.isin(one.partition.codes, cells))
+
+
+def _shows_trend(one: Merged, ends: tuple[IntArray, IntArray], reader: Reader) -> bool:
+    """Whether the cells at either end differ as their corrections say, by half or more."""
+    form = one.kind.form
+    numbers = []
+    corrections = []
+    for cells in ends:
+        rows = _rows_in(one, cells)
+        found = matching(reader, rows, one.kind)
+        if found is None:
+            return True  # nothing else could be shown
+        numbers.append(form.deviation(found.robust.estimate, found.robust.expected))
+        corrections.append(float(one.theta[one.partition.codes[rows]].mean()))
+    difference = corrections[1] - corrections[0]
+    # A difference of shares is in another unit than the tilt of a density.
+    least = 0.0 if isinstance(form, Tilting) else TREND_SHOWN
+    shown = (numbers[1] - numbers[0]) * np.sign(difference)
+    return bool(shown > least * abs(difference))
 
 
 class Box(NamedTuple):

@@ -429,13 +429,17 @@ class Effect(Shown, Record):
     #: Whether rows as they are do not show it, only what the effects before it leave:
     #: tables and sentences then have `EffectCell.correction`, not `EffectCell.estimate`.
     given_before: bool = False
+    #: Of a trend whose first and last cell hardly show it: the rows in the lower and in the
+    #: upper third of its column, which sentences and tables then have. Else none.
+    thirds: tuple[EffectCell, ...] = ()
 
     @property
     def extremes(self) -> tuple[EffectCell, ...]:
         """The cells that it goes from and to; one where they are the same.
 
-        Of a trend these are the first and the last, else those that are lowest and highest
-        for certain: a cell of few rows is not one of them for its noise.
+        Of a trend these are the first and the last, or the thirds at either end if those
+        hardly show it; else those that are lowest and highest for certain: a cell of few
+        rows is not one of them for its noise.
         """
         from condgof.check._effect_words import effect_ends
 

@@ -127,7 +127,7 @@ def _rejected_sentences(check: Check, groups: Sequence[Slice]) -> list[str]:
     """Return what is wrong, in one or two sentences without full stops."""
     weak = "Weak evidence: " if is_weak(check) else ""
     atom = _telling_atom(check)
-    if atom is not None:
+    if atom is not None and _leads(atom, check):
         # A density gives single values no probability: no change of it gains as much as a
         # point mass would, and other effects may be no more than its traces.
         sentences = [atom.words]
@@ -137,6 +137,8 @@ def _rejected_sentences(check: Check, groups: Sequence[Slice]) -> list[str]:
         first, *others = check.effects
         sentences = [f"{weak}{_lowered(effect_headline(first), bool(weak))}"]
         sentences += _shares(first, others)
+        if atom is not None:
+            sentences.append(atom.words)
         return sentences
     if check.slices:
         wrong = f"The model is wrong where {_group_places(check.slices)}"
@@ -172,7 +174,9 @@ def message_parts(check: Check) -> MessageParts:
     groups = [one for one in check.groups if one.pvalue <= check.alpha]
     if not check.rejected and not groups:
         return MessageParts(check.power.words.rstrip("."), "")
-    if not check.rejected or not check.effects or _telling_atom(check) is not None:
+    atom = _telling_atom(check)
+    atom_leads = atom is not None and _leads(atom, check)
+    if not check.rejected or not check.effects or atom_leads:
         return MessageParts(check.words.rstrip("."), "")
     first = check.effects[0]
     place = worst_words(first)
@@ -183,6 +187,11 @@ def message_parts(check: Check) -> MessageParts:
 def _telling_atom(check: Check) -> Finding | None:
     """Return a value of y that comes too often, where there is one."""
     return next((one for one in check.overall if one.kind == "atom" and one.telling), None)
+
+
+def _leads(atom: Finding, check: Check) -> bool:
+    """Whether an atom is said before all effects: a point mass, and no heap of rows."""
+    return bool(atom.numbers["leads"]) or not check.effects
 
 
 def _lowered(sentence: str, after_colon: bool) -> str:
