@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgof._typing import FloatArray
+from condgof.check._quantiles import linear_quantiles
 from condgof.sample import effective_rows, weighted_mean
 
 #: Sums of weights that differ by less than this share of the whole are equal.
@@ -69,5 +70,5 @@ def quantiles(
 ) -> FloatArray:
     """Return quantiles of values (m,) at levels (k,): NumPy's where weights are equal."""
     if weights is None:
-        return np.asarray(np.quantile(values, levels))
+        return linear_quantiles(values, levels)
     return weighted_quantiles(values, weights, levels)

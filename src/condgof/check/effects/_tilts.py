@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from condgof._typing import AnyArray, FloatArray, IntArray
+from condgof.check._quantiles import linear_quantiles
 from condgof.check.effects._forms import Form, Location, Odds, Scale, Tilting
 
 #: Normal scores are clipped to ± this for learning and for judging, so that no single row
@@ -311,9 +312,13 @@ def clipped(z: AnyArray) -> AnyArray:
     return np.clip(z, -limit, limit)
 
 
+#: Levels between which the middle half of the scores lies.
+QUARTILES = np.array([0.25, 0.75])
+
+
 def _middle_half(z: AnyArray) -> AnyArray:
     """Return how wide the middle half of scores (n, m) is beside N(0, 1), (m,)."""
-    low, high = np.quantile(z, (0.25, 0.75), axis=0)
+    low, high = linear_quantiles(z, QUARTILES)
     return np.asarray((high - low) / MIDDLE_HALF)
 
 
