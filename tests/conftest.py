@@ -7,15 +7,15 @@ import os
 
 # Two test processes on two cores: more threads in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# JAX compiles each function for each number of rows, and none of it runs long enough to be
-# optimised.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 from seeds import examples
+from xla import flags
+
+os.environ.setdefault("XLA_FLAGS", flags())  # read when JAX is first used
 
 settings.register_profile(
     "condgof", deadline=None, derandomize=True, max_examples=examples(15)

@@ -21,7 +21,7 @@ from condgof.residuals import ScoreResiduals
 from condgof.sample import Seed, Use
 from condgof.stein import Piece
 
-N = 30_000  # eight pieces, the last one not full
+N = 18_000  # five pieces, the last one not full
 AT = [[2.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]
 
 
@@ -159,7 +159,7 @@ class TestErrors:
     def test_a_bad_row_that_a_worker_finds(self, client, tmp_path):
         table = make_table()
         drawn = Seed.of(0).stream(Use.LANDMARKS, 1).choice(N, 4096, replace=False)
-        row = int(np.setdiff1d(np.arange(20_000, N), drawn)[0])
+        row = int(np.setdiff1d(np.arange(12_000, N), drawn)[0])
         values = table["sd"].to_pylist()
         values[row] = None
         table = table.set_column(table.column_names.index("sd"), "sd", pa.array(values))

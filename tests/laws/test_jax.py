@@ -1,6 +1,7 @@
 """JAX models: NumPyro, FlowJAX, log-densities of one row or of many."""
 
 import pickle
+from functools import partial
 
 import flowjax.bijections
 import flowjax.distributions
@@ -23,7 +24,7 @@ from laws.conformance import check_law
 
 N = 24
 X = np.random.default_rng(0).normal(size=(N, 2))
-SINGLE = {"rtol": 2e-2, "atol": 1e-3, "step": 5e-2, "same": 1e-4, "draws": 400}
+SINGLE = {"rtol": 2e-2, "atol": 1e-3, "step": 5e-2, "same": 1e-4, "draws": 200}
 
 
 def state():
@@ -104,11 +105,11 @@ def test_values_are_those_of_the_library(name):
     def log_prob(y):
         return made.log_prob(y.reshape(shape)).sum()
 
-    wanted = jax.grad(log_prob)(jnp.asarray(y))
+    wanted = jax.jit(jax.grad(log_prob))(jnp.asarray(y))
     np.testing.assert_allclose(model(X).score(y), wanted, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
         model(X).log_prob(y),
-        made.log_prob(jnp.asarray(y.reshape(shape))),
+        jax.jit(made.log_prob)(jnp.asarray(y.reshape(shape))),
         rtol=1e-4,
         atol=1e-5,
     )
@@ -203,11 +204,15 @@ def test_flowjax():
     made = flow(2)
     model = cg.as_model(made)
     y = model(X).sample(np.random.default_rng(0))
-    np.testing.assert_allclose(
-        model(X).log_prob(y), made.log_prob(y, X), rtol=1e-4, atol=1e-5
-    )
+
+    @partial(jax.grad, has_aux=True)
+    def theirs(y):
+        log_prob = made.log_prob(y, X)
+        return log_prob.sum(), log_prob
+
+    wanted, log_prob = jax.jit(theirs)(jnp.asarray(y))
+    np.testing.assert_allclose(model(X).log_prob(y), log_prob, rtol=1e-4, atol=1e-5)
     assert model(X).first.abilities == {"normal_scores", "sample"}
-    wanted = jax.grad(lambda y: made.log_prob(y, X).sum())(jnp.asarray(y))
     np.testing.assert_allclose(model(X).score(y), wanted, rtol=1e-3, atol=1e-4)
     result = cg.adaptive(made, X, y, n_boot=5, rng=0)
     assert result.details["standardized_by"] == "normal scores of the model's CDF"
@@ -275,7 +280,6 @@ LOC = jnp.asarray(X[:, 0])
     "made",
     [
         dist.Normal(LOC, 2.0),  # which has a closed form here
-        dist.Logistic(LOC, 1.0),
         dist.Logistic(LOC[:, None], 1.0).to_event(1),
         dist.LogNormal(LOC, 0.5),
         dist.MixtureSameFamily(
@@ -288,7 +292,7 @@ LOC = jnp.asarray(X[:, 0])
 def test_a_batch_is_the_law_of_its_rows(made):
     y = np.asarray(made.sample(jax.random.key(0))).astype(float)
     law = cg.as_model(made)
-    wanted = np.asarray(made.log_prob(y)).reshape(N)
+    wanted = np.asarray(jax.jit(made.log_prob)(y)).reshape(N)
     assert law.rows == N
     np.testing.assert_allclose(law.log_prob(y), wanted, atol=1e-5)
     rows = np.array([5, 2])
@@ -353,7 +357,7 @@ def test_discrete_families(name):
     if name == "categorical":  # the others are read alike
         check_law(cg.from_jax(make, batch_size=10), X, y, most=400)
     got = cg.from_jax(make)(X).log_prob(y)
-    np.testing.assert_allclose(got, theirs.log_prob(y.astype(int)), atol=1e-4)
+    np.testing.assert_allclose(got, jax.jit(theirs.log_prob)(y.astype(int)), atol=1e-4)
 
 
 class TestCompiled:

@@ -66,7 +66,7 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path("script.py").write_text(SCRIPT)
     Path("pids").mkdir()
-    end(start("whole", 2), 0)
+    end(start("whole", 1), 0)
     end(start("killed", 1, torn_at=7), -signal.SIGKILL)
     assert lines("killed") == 6
 
