@@ -38,7 +38,6 @@ FROZEN = {
     "uniform": (lambda a: stats.uniform(a, 1 + a**2), Uniform),
     "gumbel": (lambda a: stats.gumbel_r(a, 2.0), None),
     "weibull": (lambda a: stats.weibull_min(0.8 + a**2, scale=2.0), Weibull),
-    "skewnorm": (lambda a: stats.skewnorm(a, 1.0, 2.0), None),
     "pareto": (lambda a: stats.pareto(5 + a**2), None),
 }
 
