@@ -69,8 +69,8 @@ def values_of(column: Any, kind: Kind) -> AnyArray:
         return levels[encoded.codes]
     pa = arrow()
     arrow_type = pa.float64() if kind is Kind.NUMBERS else pa.timestamp("us")
-    # Unsafe only in that integers above 2**53 are rounded, as they are in NumPy. Even a cast
-    # to the same type would import another part of pyarrow.
+    # Unsafe only in that integers above 2**53 are rounded, as they are in NumPy. A cast,
+    # even to the same type, imports another part of pyarrow.
     same = column.type == arrow_type
     cast = column if same else column.cast(arrow_type, safe=False)
     if kind is Kind.NUMBERS and len(cast) and not cast.null_count:
