@@ -195,6 +195,26 @@ class GofResult(Shown, Record):
 
         return plot_result(self, ax)
 
+    def to_html(self, *, title: str | None = None, command: str | None = None) -> str:
+        """Return the result as a page of one file, with the null distribution drawn.
+
+        Parameters
+        ----------
+        title : str, optional
+            The heading of the page; the name of the test unless given.
+        command : str, optional
+            The command that gives the result again.
+
+        Examples
+        --------
+        >>> result = GofResult(statistic=2.0, pvalue=0.01, method="kcsd", n=100)
+        >>> result.to_html()[:15]
+        '<!doctype html>'
+        """
+        from condgof.report import result_page
+
+        return result_page(self, title=title, command=command)
+
     def records(self) -> list[dict[str, Any]]:
         """Return one row: the test, its size, statistic and p-value, and the seed."""
         names = ("method", "n", "statistic", "pvalue", "null", "seed")

@@ -497,6 +497,36 @@ def test_a_check_needs_rows():
         cg.monitor(LINE).check()
 
 
+def test_the_history_is_short_and_the_same_however_rows_are_cut():
+    rng = np.random.default_rng(5)
+    x, noise = rng.standard_normal((2, 9000))
+    whole = cg.monitor(LINE, rng=3).update(x, x + noise)
+    parts = cg.monitor(LINE, rng=3)
+    for rows in np.split(np.arange(9000), [1, 40, 1000, 1001, 5000]):
+        parts = cg.monitor(LINE, state=json.loads(plain(parts))) if parts.rows else parts
+        parts.update(x[rows], x[rows] + noise[rows])
+    assert parts.history == whole.history
+    rows = [one.rows for one in whole.history]
+    assert 100 <= len(rows) <= 200
+    assert rows == sorted(set(rows))
+    assert rows[0] == 1
+    assert rows[-1] > 8500
+
+
+def test_a_state_without_a_history_goes_on():
+    rng = np.random.default_rng(5)
+    x, noise = rng.standard_normal((2, 300))
+    m = cg.monitor(LINE, rng=3).update(x[:200], x[:200] + noise[:200])
+    state = json.loads(plain(m))
+    del state["evidence"]["history"]
+    again = cg.monitor(LINE, state=state)
+    assert again.history == ()
+    again.update(x[200:], x[200:] + noise[200:])
+    m.update(x[200:], x[200:] + noise[200:])
+    assert again.evidence == m.evidence
+    assert again.history[-1] == m.history[-1]
+
+
 def test_a_state_without_rows_goes_on():
     m = cg.monitor(LINE, rng=3, state=json.loads(plain(cg.monitor(LINE, rng=3))))
     assert plain(m.update(*rows(30))) == plain(cg.monitor(LINE, rng=3).update(*rows(30)))

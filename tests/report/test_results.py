@@ -1,6 +1,7 @@
 """Every public result shows itself in a notebook, and gives its numbers as a frame."""
 
 import dataclasses
+import json
 import re
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import condgof as cg
 from condgof.errors import InputError, MissingPackageError
-from condgof.report import main_pictures
+from condgof.report import evidence_picture, main_pictures
+from condgof.report._results import result_message
 from condgof.study import engel_study
 from read_page import Page
 from report.samples import checks
@@ -86,6 +88,104 @@ def test_pages_and_cards_of_comparisons_have_one_minus_sign(results, name):
         words = Page(text).text
         assert "−" in words
         assert not re.search(r"[\s(]-\d", words)
+
+
+def test_the_page_of_a_test_has_its_numbers_and_its_null_distribution(results):
+    for name in ("result", "limit"):
+        result = results[name]
+        text = result.to_html(command="condgof test t.csv")
+        page = Page(text)
+        words = re.sub(r"\s+", " ", page.text)
+        assert len(text) < 100_000
+        assert result.pvalue_words in words
+        assert f"{result.verdict[0].upper()}{result.verdict[1:]}." in words
+        assert "have as large a statistic as the data" in words
+        assert all(fact.name in words for fact in result.facts())
+        assert f"rng={result.seed}" in words or result.seed is None
+        assert "condgof test t.csv" in words
+        numbers = machine_numbers(text)
+        assert numbers["statistic"] == result.statistic
+        assert not {"null_distribution", "locations"} & set(numbers)
+
+
+def test_the_page_of_a_test_with_parts_lists_them(data):
+    x, y = data
+    result = cg.adaptive((x["age"], np.ones(N)), x, y, rng=0)
+    words = Page(result.to_html(title="A <title>")).text
+    assert "A <title>" in words
+    assert "x as a whole, at several scales" in words
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "draws", "verdict", "look"),
+    [
+        (0.001, 999, "Misfit", "bad"),
+        (0.03, 999, "Weak evidence", "weak"),
+        (0.3, 999, "No misfit found", "good"),
+        (0.1, 9, "Not decided", "weak"),
+    ],
+)
+def test_the_verdict_of_a_test_by_its_p_value(pvalue, draws, verdict, look):
+    null = np.linspace(0.0, 1.0, draws)
+    result = cg.GofResult(2.0, pvalue, "kcsd", 50, null_distribution=null, null="model")
+    message = result_message(result)
+    assert (message.verdict, message.look) == (verdict, look)
+
+
+def machine_numbers(text):
+    """The JSON that a page holds for machines."""
+    found = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text)
+    return json.loads(found[1])
+
+
+def watched(later_shift, n=600):
+    """A monitor of a model that is right at first, and off from half way on."""
+    rng = np.random.default_rng(0)
+    m = cg.monitor(cg.models.Normal(mean=lambda x: x, std=1.0), rng=0)
+    x, noise = rng.standard_normal((2, n))
+    return m.update(x, x + later_shift * (np.arange(n) >= n // 2) + noise)
+
+
+def test_the_page_of_a_monitor_has_the_evidence_and_the_alarm():
+    m = watched(1.0)
+    assert m.alarm
+    assert m.changed
+    text = m.to_html(command="condgof watch new.csv")
+    words = re.sub(r"\s+", " ", Page(text).text)
+    assert f"The model is wrong since about row {m.since:,}" in words
+    assert m.change_words in words
+    assert "condgof watch new.csv" in words
+    numbers = machine_numbers(text)
+    assert numbers["events"] == m.records()
+    assert [one["evidence"] for one in numbers["history"]] == [
+        one.evidence for one in m.history
+    ]
+    assert "message bad" in text
+
+
+def test_a_monitor_without_an_alarm_is_green_and_one_without_rows_has_a_page():
+    quiet = watched(0.0)
+    text = quiet.to_html()
+    assert "message good" in text
+    assert "No alarm" in Page(text).text
+    empty = cg.monitor(cg.models.Normal(mean=lambda x: x, std=1.0), rng=0)
+    assert "Evidence in time" not in Page(empty.to_html()).text
+    with pytest.raises(InputError, match="update"):
+        empty.plot()
+
+
+def test_the_picture_of_the_evidence_is_the_history():
+    m = watched(1.0)
+    chart = evidence_picture(m)
+    line = next(mark for mark in chart.marks if getattr(mark, "kind", "") == "data")
+    assert line.x.tolist() == [0, *(one.rows for one in m.history)]
+    evidence = np.array([1.0, *(one.evidence for one in m.history)])
+    drawn = np.clip(np.log10(evidence), -3.0, 6.0)
+    np.testing.assert_allclose(line.y, drawn)
+    first_reached = next(m for m in chart.marks if getattr(m, "shape", "") == "dot")
+    assert first_reached.x.tolist() == [m.records()[0]["rows"]]
+    assert "Above 1,000,000 the line is at the edge" in chart.title
+    assert m.plot().get_ylabel() == "evidence"
 
 
 def test_cards_say_what_the_results_say(results):

@@ -13,7 +13,7 @@ from condgof.check._axes import (
 from condgof.check._better_where import Slices, SliceSearch, central
 from condgof.check._certain import CertainRows
 from condgof.check._check import STAGES, check
-from condgof.check._compared import Comparison, Pair, Ranking, Score
+from condgof.check._compared import SCORES, Comparison, Pair, Ranking, Score
 from condgof.check._comparison import compare, rank
 from condgof.check._composite import OPTIONS_OF_COMPOSITE, composite
 from condgof.check._decomposition import (
@@ -56,7 +56,7 @@ from condgof.check._frame import column_values, frame_of, numbered_frame
 from condgof.check._gain_bins import Bins, CountedGram, HeldGram, Scales, Weights
 from condgof.check._local import Local, LocalPrediction, LocalShare, PitCurve
 from condgof.check._look import compare_rows, select_rows
-from condgof.check._monitor import Monitor, monitor
+from condgof.check._monitor import WRONG_NOT_CHANGED, Monitor, monitor
 from condgof.check._named_rows import read_by, read_named
 from condgof.check._named_signals import (
     bennett_bound,
@@ -119,6 +119,7 @@ from condgof.check._terminal import (
     table_lines,
 )
 from condgof.check._text import (
+    WEAK,
     WIDTH,
     MessageParts,
     Verdict,
@@ -168,6 +169,7 @@ __all__ = [
     "RATIO",
     "REACH",
     "SCHEMA",
+    "SCORES",
     "SENTENCES",
     "SET_BY_FIT",
     "SHARE",
@@ -175,8 +177,10 @@ __all__ = [
     "STAGES",
     "TESTS",
     "UNIT_FREE",
+    "WEAK",
     "WIDTH",
     "WORSE",
+    "WRONG_NOT_CHANGED",
     "AdaptiveStatistics",
     "Advice",
     "AvoidableLoss",

@@ -173,11 +173,19 @@ class Score(Record):
 class Compared(Shown):
     """What comparisons and rankings look like: a page and a picture."""
 
-    def to_html(self, *, command: str | None = None) -> str:
-        """Return the report, one page that needs nothing else."""
+    def to_html(self, *, title: str | None = None, command: str | None = None) -> str:
+        """Return the report, one page that needs nothing else.
+
+        Parameters
+        ----------
+        title : str, optional
+            The heading of the page; the names of the models unless given.
+        command : str, optional
+            The command that gives the comparison again.
+        """
         from condgof.report import compared_page
 
-        return compared_page(self, command)  # type: ignore[arg-type]
+        return compared_page(self, title=title, command=command)  # type: ignore[arg-type]
 
     def plot(self, ax: object = None) -> Any:
         """Draw differences of means with intervals (needs ``condgof[plot]``)."""

@@ -139,6 +139,13 @@ def _check_same_columns(
             )
 
 
+class EvidenceAt(NamedTuple):
+    """What the evidence was after some rows."""
+
+    rows: int
+    evidence: float
+
+
 class RowMemory:
     """The latest rows of a stream, by column.
 
@@ -205,6 +212,11 @@ class RowMemory:
         """Take the rows of a state."""
         for name, column in self._columns.items():
             self._columns[name] = np.array(state[name], dtype=column.dtype)
+
+
+def _evidence_of(log: float) -> float:
+    """Return the evidence of its logarithm; it is finite."""
+    return math.exp(min(log, LARGEST_LOG))
 
 
 def check_seed(seed: object) -> int:
@@ -293,7 +305,18 @@ class Monitor(Shown):
     @property
     def evidence(self) -> float:
         """The evidence, an e-value; up to 31 of the latest rows are not yet in it."""
-        return math.exp(min(self._evidence.log, LARGEST_LOG)) if self._evidence else 1.0
+        return _evidence_of(self._evidence.log) if self._evidence else 1.0
+
+    @property
+    def history(self) -> tuple[EvidenceAt, ...]:
+        """What the evidence was, after at most 200 numbers of rows."""
+        if self._evidence is None:
+            return ()
+        history = self._evidence.history
+        return tuple(
+            EvidenceAt(rows, _evidence_of(log))
+            for rows, log in zip(history.rows, history.logs, strict=True)
+        )
 
     @property
     def changes(self) -> tuple[dict[str, int], ...]:
@@ -333,20 +356,34 @@ class Monitor(Shown):
         ]
         alarm = self._alarm
         if alarm is not None:
-            sentences.append(
-                f"ALARM after {alarm.rows:,} rows: the model is wrong since about row"
-                f" {alarm.since:,}, most of all in {alarm.how}"
-                f"{self._grouping_words(alarm.group)}."
-            )
+            sentences.append(f"ALARM after {alarm.rows:,} rows: {self.alarm_words}.")
         if self.changes:
-            change = self.changes[-1]
-            sentences.append(
-                f"Changed since about row {change['since']:,}, noticed after"
-                f" {change['rows']:,} rows."
-            )
+            sentences.append(self.change_words)
         elif alarm is not None:
             sentences.append(WRONG_NOT_CHANGED)
         return " ".join(sentences)
+
+    @property
+    def alarm_words(self) -> str:
+        """Since when the model is wrong, and how; "" without an alarm."""
+        alarm = self._alarm
+        if alarm is None:
+            return ""
+        return (
+            f"the model is wrong since about row {alarm.since:,}, most of all in"
+            f" {alarm.how}{self._grouping_words(alarm.group)}"
+        )
+
+    @property
+    def change_words(self) -> str:
+        """When the last change began, and when it was noticed; "" without a change."""
+        if not self.changes:
+            return ""
+        change = self.changes[-1]
+        return (
+            f"Changed since about row {change['since']:,}, noticed after"
+            f" {change['rows']:,} rows."
+        )
 
     def _grouping_words(self, group: int) -> str:
         """Return the words for a grouping of rows; nothing for all rows together."""
@@ -367,6 +404,51 @@ class Monitor(Shown):
         for change in self.changes:
             events.append({"event": "change", **change})
         return events
+
+    def to_html(self, *, title: str | None = None, command: str | None = None) -> str:
+        """Return the evidence in time, the alarm and the changes: a page of one file.
+
+        It holds no rows of the data. `m.check().to_html()` has the page of what is wrong.
+
+        Parameters
+        ----------
+        title : str, optional
+            The heading of the page.
+        command : str, optional
+            The command that gives the page again.
+
+        Examples
+        --------
+        >>> import condgof as cg
+        >>> m = cg.monitor(cg.models.Normal(mean=lambda x: x, std=1.0), rng=0)
+        >>> page = m.update([1.5, 2.0], [2.5, 1.0]).to_html(title="Model in use")
+        >>> page[:15]
+        '<!doctype html>'
+        """
+        from condgof.report import monitor_page
+
+        return monitor_page(self, title=title, command=command)
+
+    def plot(self, ax: object = None) -> Any:
+        """Draw the evidence in time, and when it reached the alarm.
+
+        Needs ``condgof[plot]``.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw, and what is returned; a new figure unless given.
+
+        Examples
+        --------
+        >>> import condgof as cg
+        >>> m = cg.monitor(cg.models.Normal(mean=lambda x: x, std=1.0), rng=0)
+        >>> m.update([1.5, 2.0], [2.5, 1.0]).plot().get_xlabel()
+        'rows'
+        """
+        from condgof.report import plot_monitor
+
+        return plot_monitor(self, ax)
 
     def __repr__(self) -> str:
         return f"Monitor({self.words})"

@@ -54,6 +54,8 @@ BINS = 8
 RESOLUTIONS = 2
 #: Bins are joined into this many halves.
 HALVES = 2
+#: Numbers of rows whose evidence is kept for a picture of it.
+MOST_KEPT = 200
 #: Rows between two starts of a bet.
 ROWS_BETWEEN_STARTS = 64
 #: Starts that are kept; older ones are joined.
@@ -895,6 +897,43 @@ class ChangeDetector:
         return ranks
 
 
+class EvidenceHistory:
+    """The log evidence after some of the steps, so that it can be drawn.
+
+    It begins with every step. Whenever it is full, every second entry is dropped, and half
+    as many steps are kept from there on, so that it does not grow.
+    """
+
+    def __init__(self) -> None:
+        #: Rows that there had been, and the log evidence then; equally many of both.
+        self.rows: list[int] = []
+        self.logs: list[float] = []
+        #: Every how many steps one is kept, and the number of steps.
+        self.every = 1
+        self.steps = 0
+
+    def add(self, rows: int, log: float) -> None:
+        """Add a step: the log evidence of so many rows."""
+        if self.steps % self.every == 0:
+            self.rows.append(rows)
+            self.logs.append(log)
+        self.steps += 1
+        if len(self.rows) > MOST_KEPT:
+            self.rows = self.rows[::2]
+            self.logs = self.logs[::2]
+            self.every *= 2
+
+    def to_state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.rows = [int(rows) for rows in state["rows"]]
+        self.logs = [float(log) for log in state["logs"]]
+        self.every = int(state["every"])
+        self.steps = int(state["steps"])
+
+
 class RunningEvidence:
     """The evidence against a law, and for changes, of rows that come one after the other.
 
@@ -938,8 +977,9 @@ class RunningEvidence:
         #: Rows that the evidence is of, and the number after which bins are cut again.
         self.done = 0
         self.next_bins = FIRST_BINS
-        #: The log wealth.
+        #: The log wealth, and what it was before.
         self.log = 0.0
+        self.history = EvidenceHistory()
         self.alarm: Alarm | None = None
         self.changes: list[Change] = []
         self.detector = self._new_detector(rows.z.shape[1])
@@ -984,6 +1024,7 @@ class RunningEvidence:
         codes = self._codes(rows)
         wealth = [process.add(codes, rows) for process in self.processes]
         self.log = log_sum(np.array([log_sum(each) for each in wealth]))
+        self.history.add(self.done, self.log)
         if self._alarm_is_due():
             self.alarm = self._describe_alarm(wealth)
         for process, each in zip(self.processes, wealth, strict=True):
@@ -1044,6 +1085,7 @@ class RunningEvidence:
             "done": self.done,
             "next_bins": self.next_bins,
             "log": self.log,
+            "history": self.history.to_state(),
             "alarm": None if self.alarm is None else self.alarm._asdict(),
             "changes": [change._asdict() for change in self.changes],
             "edges": [list(edges) for edges in self.edges],
@@ -1056,6 +1098,9 @@ class RunningEvidence:
         self.done = state["done"]
         self.next_bins = state["next_bins"]
         self.log = state["log"]
+        # States of version 0.2 have none: the history begins where they go on.
+        if "history" in state:
+            self.history.restore(state["history"])
         self.alarm = None if state["alarm"] is None else Alarm(**state["alarm"])
         self.changes = [Change(**change) for change in state["changes"]]
         self.edges = [list(edges) for edges in state["edges"]]

@@ -28,6 +28,12 @@ from condgof.report._null import null_picture
 from condgof.report._page import check_page
 from condgof.report._panels import column_panel, panels
 from condgof.report._pictures import main_pictures, plot_check, plot_result
+from condgof.report._results import (
+    evidence_picture,
+    monitor_page,
+    plot_monitor,
+    result_page,
+)
 from condgof.report._text import (
     html,
     label,
@@ -57,6 +63,7 @@ __all__ = [
     "draw_criterion",
     "draw_power",
     "effect_chart",
+    "evidence_picture",
     "first_pictures",
     "fit",
     "forest",
@@ -67,6 +74,7 @@ __all__ = [
     "main_pictures",
     "map_of",
     "minus",
+    "monitor_page",
     "new_figure",
     "null_picture",
     "once_in",
@@ -75,9 +83,11 @@ __all__ = [
     "plot_compared",
     "plot_effect",
     "plot_local",
+    "plot_monitor",
     "plot_power",
     "plot_result",
     "profile_drawing",
+    "result_page",
     "script_json",
     "shorten",
     "slice_facts",

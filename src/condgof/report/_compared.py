@@ -1,4 +1,4 @@
-"""The pages of comparisons, rankings, tests and monitors."""
+"""The pages of comparisons and rankings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check import Comparison, Ranking, Role
+from condgof.check import SCORES, Comparison, Ranking, Role
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report._chart import draw
@@ -15,9 +15,10 @@ from condgof.report._folds import folded
 from condgof.report._forest import intervals
 from condgof.report._notebook import records_table
 from condgof.report._page import page
-from condgof.report._text import code, html, minus, paragraph, section, shorten
-from condgof.report._verdict import SIGNS
-from condgof.result import pvalue_words
+from condgof.report._results import LOOKS, again, facts_line
+from condgof.report._text import minus, section, shorten, table
+from condgof.report._verdict import Message, Number
+from condgof.result import estimate_text, number, pvalue_number, pvalue_words
 
 
 class Compared(NamedTuple):
@@ -54,6 +55,8 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
         names=[part.name for part in shown],
         numbers=np.array(numbers),
         wide=860,
+        # Of a ranking, all lie to the right of 0, whose line would cross the names.
+        names_at_intervals=isinstance(result, Ranking),
         title=shorten(title, 120),
     )
 
@@ -92,46 +95,120 @@ def plot_compared(result: Comparison | Ranking, ax: object = None) -> Any:
     return draw(chart, ax)
 
 
-def compared_page(result: Comparison | Ranking, command: str | None = None) -> str:
+def compared_page(
+    result: Comparison | Ranking, *, title: str | None = None, command: str | None = None
+) -> str:
     """Return the page of a comparison or a ranking."""
-    heading = " and ".join(result.names)
-    if isinstance(result, Ranking):
-        heading = f"{len(result.names)} models"
+    names = f"{len(result.names)} models"
+    if isinstance(result, Comparison):
+        names = " and ".join(result.names)
+    heading = title or names
+    facts = [] if title is None else [names]
     chart = compared_chart(result)
     drawn = "" if chart is None else figure(chart, "difference")
-    means = records_table("Means over all rows", result.records())
-    body = _message(result) + section("By how much", "difference-all", drawn, means)
+    message = _message(result)
+    body = message.html() + section("By how much", "difference-all", drawn, _means(result))
     if isinstance(result, Ranking):
-        shown = ("better", "worse", "difference", "pvalue")
-        pairs = [{name: getattr(pair, name) for name in shown} for pair in result.pairs]
-        caption = "All pairs; p-values are corrected for their number"
-        body += section("Pairs", "pairs", records_table(caption, pairs))
-    body += folded([("How to run it again", "again", code(command))]) if command else ""
+        body += section("Pairs", "pairs", _pairs(result))
+    body += folded(again(command))
     plain = result.to_dict()
     plain.pop("null_distribution", None)
     return page(
         heading=heading,
-        below=f"{result.n:,} rows",
-        tab=f"Comparison · {heading}",
+        below=facts_line(*facts, f"{result.n:,} rows"),
+        tab=f"{message.verdict} · {heading}",
         body=body,
         machine=plain,
     )
 
 
-def _message(result: Comparison | Ranking) -> str:
-    """Return the verdict, and notes."""
+def _means(result: Comparison | Ranking) -> str:
+    """Return the means of each model, and of a comparison their difference."""
+    caption = "Means over all rows"
+    if isinstance(result, Ranking):
+        return records_table(caption, result.records())
+    texts = [estimate_text(s.difference, *s.interval) for s in result.measures]
+    first, second = result.names
+    rows: list[list[str]] = [
+        ["better", *(score.better for score in result.measures)],
+        [first, *(number(score.means[0], 4) for score in result.measures)],
+        [second, *(number(score.means[1], 4) for score in result.measures)],
+        [f"{first} − {second}", *(minus(text.estimate) for text in texts)],
+        ["95% interval", *(minus(text.interval) for text in texts)],
+        ["p", *(pvalue_number(score.pvalue) for score in result.measures)],
+    ]
+    return table(caption, ["", *(score.name for score in result.measures)], rows)
+
+
+def _pairs(result: Ranking) -> str:
+    """Return the differences of all pairs of models, the most significant first."""
+    caption = f"All pairs, by {result.name}; p-values are corrected for their number"
+    rows = [
+        [
+            f"{pair.better} · {pair.worse}",
+            number(pair.difference, 3),
+            pvalue_number(pair.pvalue),
+        ]
+        for pair in result.pairs
+    ]
+    return table(caption, ["pair, the better first", "difference", "p"], rows)
+
+
+def _message(result: Comparison | Ranking) -> Message:
+    """Return the verdict, by how much one model is better, and notes."""
     is_decided = _is_decided(result)
-    verdict = "One predicts better" if is_decided else "No difference found"
-    sign = SIGNS[Role.GOOD if is_decided else Role.WEAK]
-    notes = "".join(f"<li>{html(note)}</li>" for note in result.details.get("notes", ()))
-    return (
-        f'<section class="message {"good" if is_decided else "weak"}"'
-        ' aria-labelledby="verdict"><h2 id="verdict"><svg viewBox="0 0 24 24"'
-        f' aria-hidden="true" focusable="false">{sign}</svg>{verdict}</h2>'
-        f"{paragraph(minus(result.words), 'words long')}"
-        + (f'<ul class="notes" aria-label="Notes">{notes}</ul>' if notes else "")
-        + "</section>"
+    role = Role.GOOD if is_decided else Role.WEAK
+    words = minus(result.words)
+    place = ""
+    numbers: list[Number] = []
+    if isinstance(result, Comparison) and np.isfinite(result.difference):
+        words, place, numbers = _difference(result, is_decided=is_decided)
+    return Message(
+        role=role,
+        look=LOOKS[role],
+        verdict="One predicts better" if is_decided else "No difference found",
+        words=words,
+        place=place,
+        numbers=numbers,
+        notes=result.details.get("notes", ()),
     )
+
+
+class Difference(NamedTuple):
+    """How two models differ, in words and numbers."""
+
+    words: str
+    place: str
+    numbers: list[Number]
+
+
+def _difference(result: Comparison, *, is_decided: bool) -> Difference:
+    """Return which of two models is better, where that is another, and by how much."""
+    verb = SCORES[result.measure].verb
+    better = result.better or result.names[0]
+    worse = next(name for name in result.names if name != better)
+    words = f"No evidence that {better} or {worse} {verb}s better."
+    if is_decided:
+        words = f"{better} {verb}s better than {worse}."
+    where = [f"Where {one.words}: {one.findings[0].words}." for one in result.slices]
+    infinite = [one for one in result.measures if any(one.infinite)]
+    if infinite:  # why, in sentences
+        where.insert(0, result.verdict)
+    sign = result.score.sign or 1.0
+    numbers = []
+    for k, score in enumerate(result.measures):
+        if not np.isfinite(score.difference):
+            continue
+        amount, way, span = score.lead(sign)
+        p = pvalue_words(score.pvalue)
+        meaning = (
+            f"The mean {score.name} of {better} less that of {worse}, with its 95%"
+            f" interval; {score.better} is better. {p[:1]}{p[1:]}."
+        )
+        interval = f"[{minus(span.replace(' to ', ', '))}], {p}"
+        text = f"{score.name} {amount} {way}{SCORES[score.key].unit}"
+        numbers.append(Number(f"why-score-{k}", text, interval, meaning))
+    return Difference(words, minus(" ".join(where)), numbers)
 
 
 def _is_decided(result: Comparison | Ranking) -> bool:

@@ -11,7 +11,7 @@ from condgof.report._null import null_picture
 from condgof.report._rows import PageRows
 from condgof.report._subgroups import column_of_groups
 from condgof.report._text import bullets, code, html, paragraph, table
-from condgof.result import number, pvalue_number
+from condgof.result import GofResult, number, pvalue_number
 
 #: What the families of the verdict look at.
 FAMILIES = {
@@ -73,19 +73,22 @@ GLOSSARY = {
 
 def sure(check: Check) -> str:
     """Return how the verdict came about: each family, and the null distribution."""
-    families = check.result.details.get("families", {})
-    rows = [(FAMILIES.get(str(f), str(f)), pvalue_number(p)) for f, p in families.items()]
     body = paragraph(f"The misfit is {check.effect.words}.")
     if check.tolerance is not None and check.power.words not in check.words:
         body += paragraph(check.power.words)
-    drawn = ""
-    if rows:
-        caption = "p-value of each part of the test; the verdict combines them"
-        drawn += f"<div>{table(caption, ['looks at', 'p'], rows)}</div>"
     chart = null_picture(check.result)
-    if chart is not None:
-        drawn += figure(chart, "null")
-    return f'{body}<div class="two">{drawn}</div>'
+    drawn = "" if chart is None else figure(chart, "null")
+    return f'{body}<div class="two">{families_table(check.result)}{drawn}</div>'
+
+
+def families_table(result: GofResult) -> str:
+    """Return the p-value of each part of a test; "" where it has none."""
+    families = result.details.get("families", {})
+    rows = [(FAMILIES.get(str(f), str(f)), pvalue_number(p)) for f, p in families.items()]
+    if not rows:
+        return ""
+    caption = "p-value of each part of the test; the verdict combines them"
+    return f"<div>{table(caption, ['looks at', 'p'], rows)}</div>"
 
 
 def run(check: Check, command: str | None) -> str:

@@ -104,10 +104,12 @@ def intervals(
     turned: bool = False,
     wide: int = 460,
     name: str = "",
+    names_at_intervals: bool = False,
 ) -> Chart:
     """Draw estimates with intervals, the first on top.
 
     `numbers` are the estimate, both ends of its interval and what is expected, (rows, 4).
+    Names are in a column at the left, or each above its interval.
     """
     count = len(names)
     estimate, low, high, expected = numbers[::-1].T
@@ -131,8 +133,15 @@ def intervals(
         )
     )
     if not unnamed:
-        for i, name in enumerate(names):
-            marks.append(c.Text(ends[0], float(i), shorten(name, 60), "start", 11.0))
+        middle = 0.5 * sum(ends)
+        for i, words in enumerate(names):
+            x = ends[0]
+            anchor = "start"
+            if names_at_intervals:
+                is_left = estimate[i] < middle
+                x = max(low[i], ends[0]) if is_left else min(high[i], ends[1])
+                anchor = "start" if is_left else "end"
+            marks.append(c.Text(float(x), float(i), shorten(words, 60), anchor, 11.0))
     y_name = f"{count:,} groups, by estimate" if unnamed else ""
     return Chart(
         title=title,

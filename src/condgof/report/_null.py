@@ -22,7 +22,8 @@ FAR_RANGES = 1.5
 def null_picture(result: GofResult) -> Chart | None:
     """Draw what the statistic does when the model is right, and where it is."""
     draws = result.null_distribution
-    what = "draws from the model"
+    null = result.null or "model"
+    what = "draws from the model" if null == "model" else f"{null} draws"
     if (draws is None or not len(draws)) and "normal" in (result.null or ""):
         draws = ndtri((np.arange(LIMIT_QUANTILES) + 0.5) / LIMIT_QUANTILES)
         what = "quantiles of the normal limit"

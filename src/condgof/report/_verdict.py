@@ -116,26 +116,48 @@ def _enough(check: Check) -> Number:
     return Number("why-enough", text, "", tolerance.words)
 
 
+class Message(NamedTuple):
+    """What a page begins with."""
+
+    role: Role  #: The sign of the verdict.
+    look: str  #: The colour of the message: "bad", "weak" or "good".
+    verdict: str
+    words: str
+    place: str = ""
+    numbers: Sequence[Number] = ()
+    notes: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Return the section at the top of a page."""
+        look = "words long" if len(self.words) > LONG_HEADLINE else "words"
+        items = "".join(_number_item(one) for one in self.numbers)
+        notes = "".join(
+            f"<li>{html(sentence(note.rstrip('.')))}</li>" for note in self.notes
+        )
+        return (
+            f'<section class="message {self.look}" aria-labelledby="verdict"><h2'
+            ' id="verdict"><svg viewBox="0 0 24 24" aria-hidden="true"'
+            f' focusable="false">{SIGNS[self.role]}</svg>{html(self.verdict)}</h2>'
+            f"{paragraph(self.words, look)}"
+            f"{paragraph(self.place, 'place') if self.place else ''}"
+            + (f'<ul class="numbers">{items}</ul>' if items else "")
+            + (f'<ul class="notes" aria-label="Notes">{notes}</ul>' if notes else "")
+            + "</section>"
+        )
+
+
 def message(check: Check, more_notes: Sequence[str] = ()) -> str:
     """Return the verdict, the headline, its worst place, three numbers and all notes."""
-    verdict = verdict_of(check)
     headline_words, place = message_parts(check)
-    words = f"{headline_words}."
-    look = "words long" if len(words) > LONG_HEADLINE else "words"
-    items = "".join(_number_item(one) for one in three_numbers(check))
-    notes = "".join(
-        f"<li>{html(sentence(note.rstrip('.')))}</li>"
-        for note in notes_of(check, more_notes)
-    )
-    return (
-        f'<section class="message {message_look(check)}" aria-labelledby="verdict"><h2'
-        ' id="verdict"><svg viewBox="0 0 24 24" aria-hidden="true"'
-        f' focusable="false">{SIGNS[verdict.role]}</svg>{html(headline(check))}</h2>'
-        f"{paragraph(words, look)}{paragraph(place, 'place') if place else ''}"
-        f'<ul class="numbers">{items}</ul>'
-        + (f'<ul class="notes" aria-label="Notes">{notes}</ul>' if notes else "")
-        + "</section>"
-    )
+    return Message(
+        role=verdict_of(check).role,
+        look=message_look(check),
+        verdict=headline(check),
+        words=f"{headline_words}.",
+        place=place,
+        numbers=three_numbers(check),
+        notes=notes_of(check, more_notes),
+    ).html()
 
 
 def notes_of(check: Check, more_notes: Sequence[str]) -> list[str]:
