@@ -437,6 +437,12 @@ class RecombinedResample:
         # Totals are of the data: resampled values replace ξ in the sums over units alone.
         units = gather_units(plan, rows, units_of, engine)
         observed = plan.squares([one[None] for one in units.totals])[0] - units.diagonal[-1]
+        has_certain_rows = reduce_over(
+            rows,
+            engine,
+            lambda piece: _rare_event_resampler(plan, piece).has_certain_rows(certain),
+            any,
+        )
         surprises: FloatArray | None = None
         if isinstance(plan.test_functions, AveragedTestFunctions):
             surprises = _surprises_of_all(rows, engine)
@@ -452,7 +458,9 @@ class RecombinedResample:
                 (len(draws), len(units.diagonal)),
             )
             diagonal: AnyArray = np.asarray(chosen @ units.diagonal)
-            changes = _exceptional_sums(plan, rows, certain, draws, seed, engine)
+            changes: _ExceptionalSums | None = None
+            if has_certain_rows:
+                changes = _exceptional_sums(plan, rows, certain, draws, seed, engine)
             if changes is not None:
                 diagonal = diagonal + changes.diagonal
 
@@ -471,7 +479,9 @@ class RecombinedResample:
             # The unit that each draw takes of each stratum, (strata, m).
             taken = rng.integers(0, RESAMPLES_PER_STRATUM, (strata, m))
             taken += RESAMPLES_PER_STRATUM * np.arange(strata)[:, None]
-            step = max(1, HELD_NUMBERS // sum(one.size for one in units.totals))
+            step = m
+            if has_certain_rows:  # what exceptions add to all sums of a draw is held
+                step = max(1, HELD_NUMBERS // sum(one.size for one in units.totals))
             starts = range(0, m, step)
             parts = [recombined(range(a, min(a + step, m)), taken, seed) for a in starts]
             draws = np.concatenate(parts, axis=1)

@@ -53,6 +53,7 @@ from condgof.residuals._rare import (
     RareEventResampler,
     ResampledValues,
     draw_exceptions,
+    first_cells,
     hazards,
     other_cells,
 )
@@ -172,6 +173,7 @@ __all__ = [
     "draw_top_surprises",
     "excess",
     "few_stretches",
+    "first_cells",
     "hazards",
     "largest_first",
     "legendre",

@@ -31,6 +31,7 @@ from condgof.residuals._rare import (
     RareEventResampler,
     ResampledValues,
     draw_exceptions_in_blocks,
+    first_cells,
     other_cells,
 )
 from condgof.residuals._resampled import FEW_CELLS, ResampledCells, ResampledClasses
@@ -235,13 +236,17 @@ class CellResampler:
         p = np.array(outcomes.probabilities, dtype=np.float64)
         p /= p.sum(axis=1, keepdims=True)
         mode = p.argmax(axis=1)
-        is_mode = np.arange(p.shape[1]) == mode[:, None]
+        rows = np.arange(len(p))
+        largest = p[rows, mode]
+        p[rows, mode] = 0.0
+        rare = p.sum(axis=1)
+        p[rows, mode] = largest
         return cls(
             test_functions=test_functions,
             outcomes=outcomes,
             p=p,
             mode=mode,
-            rare=np.where(is_mode, 0.0, p).sum(axis=1),
+            rare=rare,
             keep=keep,
         )
 
@@ -252,31 +257,22 @@ class CellResampler:
 
     @cached_property
     def _ends(self) -> FloatArray:
-        """Running sums of row i moved to [i, i + 1], one after the other, (n·K,)."""
+        """Running sums of row i moved to [i, i + 1], (n, K)."""
         ends = np.cumsum(self.p, axis=1)
         np.minimum(ends, 1.0, out=ends)
         ends[:, -1] = 1.0  # rounding must not leave a gap at the end
         ends += np.arange(len(ends))[:, None]
-        return ends.ravel()
+        return ends
 
     def _cells_at(self, uniforms: FloatArray) -> IntArray:
         """Return the first cell whose running sum is above each number, (n, c)."""
         n, count = self.p.shape
         if count <= FEW_CELLS:
-            is_passed = uniforms[:, :, None] >= self._cumulative[:, None]
-            return np.asarray(is_passed.sum(axis=2))
-        # A binary search in each row, of all numbers at once.
-        starts = count * np.arange(n)[:, None]
-        moved = uniforms + np.arange(n)[:, None]
-        passed = np.zeros(uniforms.shape, dtype=np.int64)
-        step = 1 << (count - 1).bit_length()
-        while step:
-            # All cells before `passed` have ends up to the number.
-            next_passed = np.minimum(passed + step, count)
-            is_passed = self._ends[starts + next_passed - 1] <= moved
-            passed = np.where(is_passed, next_passed, passed)
-            step //= 2
-        return np.asarray(np.minimum(passed, count - 1))
+            passed = np.zeros(uniforms.shape, dtype=np.int64)
+            for sums in self._cumulative.T:
+                passed += uniforms >= sums[:, None]
+            return passed
+        return first_cells(self._ends, uniforms + np.arange(n)[:, None])
 
     @cached_property
     def _is_linear(self) -> bool:
@@ -395,6 +391,9 @@ class CellResampler:
             outcomes = self.outcomes if rows is None else self.outcomes.take(rows)
             values = self.test_functions.features(np.asarray(outcomes.residuals(codes)))
         return np.asarray(values if self.keep is None else values * self.keep[some, None])
+
+    def has_certain_rows(self, certain: float) -> bool:
+        return bool(((self.rare > 0) & (self.rare <= certain)).any())
 
     def exceptions(
         self, start: int, certain: float, draws: range, seed: Seed

@@ -64,6 +64,9 @@ class RareEventResampler(Protocol):
         Rows whose exceptions have at most the probability `certain` are their mode.
         """
 
+    def has_certain_rows(self, certain: float) -> bool:
+        """Whether exceptions of any row have at most this probability, but can happen."""
+
     def exceptions(
         self, start: int, certain: float, draws: range, seed: Seed
     ) -> Exceptions:
@@ -121,6 +124,25 @@ def draw_exceptions(
     pairs = np.unique(rng.integers(m, size=count) * n + row)
     draw, row = np.divmod(pairs, n)
     return Exceptions(draws=draw, rows=row, uniforms=rng.random(len(row)))
+
+
+def first_cells(ends: FloatArray, numbers: FloatArray) -> IntArray:
+    """Return the first cell of each row whose end is above a number, (n, m).
+
+    A binary search in all rows at once, of numbers (n, m), among increasing ends (n, K).
+    """
+    n, count = ends.shape
+    flat = ends.ravel()
+    starts = count * np.arange(n)[:, None]
+    passed = np.zeros(numbers.shape, dtype=np.int64)
+    step = 1 << (count - 1).bit_length()
+    while step:
+        # All cells before `passed` have ends up to the number.
+        next_passed = np.minimum(passed + step, count)
+        is_passed = flat.take(starts + next_passed - 1) <= numbers
+        passed = np.where(is_passed, next_passed, passed)
+        step //= 2
+    return np.asarray(np.minimum(passed, count - 1))
 
 
 def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:

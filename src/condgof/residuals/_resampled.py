@@ -21,29 +21,26 @@ FEW_CELLS = 16
 
 
 def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
-    """Return the sums of features over the rows with each code, (c, R, count).
+    """Return the sums of features over the rows with each code, (c, count, R).
 
     Parameters
     ----------
     features : ndarray of shape (b, R)
     codes : ndarray of int, shape (b, c)
-        Of each row in each of c resamples, from 0 to `count` − 1; −1 is in no sum.
+        Of each row in each of c resamples, from 0 to `count` − 1.
     """
+    b, c = codes.shape
     if count <= FEW_CELLS:
         is_code = (codes[:, :, None] == np.arange(count)).astype(features.dtype)
-        width = codes.shape[1] * count  # -1 would not be known without rows
-        sums = features.T @ is_code.reshape(len(features), width)
-        by_code: AnyArray = sums.reshape(-1, codes.shape[1], count).transpose(1, 0, 2)
-        return by_code
+        sums = is_code.reshape(b, c * count).T @ features
+        return np.asarray(sums.reshape(c, count, features.shape[1]))
     from scipy.sparse import csr_array  # takes long to import
 
-    out = np.empty((codes.shape[1], features.shape[1], count), dtype=features.dtype)
+    out = np.empty((c, count, features.shape[1]), dtype=features.dtype)
+    ones = np.ones(b, dtype=features.dtype)
+    row_ends = np.arange(b + 1)
     for number, own in enumerate(codes.T):
-        has_code = own >= 0
-        row_ends = np.append(0, np.cumsum(has_code))
-        ones = np.ones(row_ends[-1], dtype=features.dtype)
-        is_code = csr_array((ones, own[has_code], row_ends), (len(own), count))
-        out[number] = (is_code.T @ features).T
+        out[number] = csr_array((ones, own, row_ends), (b, count)).T @ features
     return out
 
 
@@ -75,7 +72,7 @@ class ResampledCells:
         """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
         drawn = features * self.is_drawn[:, None].astype(features.dtype)
         by_cell = sums_by_code(drawn, self.codes, len(self.table))
-        sums = by_cell @ self.table.astype(features.dtype)
+        sums = by_cell.transpose(0, 2, 1) @ self.table.astype(features.dtype)
         return np.asarray(sums + features.T @ self.fixed.astype(features.dtype))
 
     def squares(self) -> FloatArray:
@@ -137,16 +134,17 @@ class ResampledClasses:
         fixed[~self.is_drawn] = self.table.take(~self.is_drawn).residuals(
             self.codes[~self.is_drawn, 0]
         )
-        sums = np.empty((self.codes.shape[1], features.shape[1], count + most + 1), dtype)
-        sums[:] = features.T @ fixed.astype(dtype)
+        of_fixed = fixed.astype(dtype).T @ features
         drawn = features[self.is_drawn]
-        codes = self.codes[self.is_drawn]
         ranks = self._ranks[self.is_drawn]
-        sums[:, :, :count] += sums_by_code(drawn, codes, count)
-        by_rank = sums_by_code(drawn, ranks, most + 1)[:, :, :most]
-        sums[:, :, count:-1] += np.cumsum(by_rank, axis=2)
-        sums[:, :, -1] += (drawn.T @ self._logs[self.is_drawn].astype(dtype)).T
-        return sums
+        logs = self._logs[self.is_drawn].astype(dtype)
+        sums = np.empty((self.codes.shape[1], *of_fixed.shape), dtype)
+        sums[:, :count] = sums_by_code(drawn, self.codes[self.is_drawn], count)
+        by_rank = sums_by_code(drawn, ranks, most + 1)[:, :most]
+        np.cumsum(by_rank, axis=1, out=sums[:, count:-1])
+        sums[:, -1] = logs.T @ drawn
+        sums += of_fixed
+        return sums.transpose(0, 2, 1)
 
     def squares(self) -> FloatArray:
         """Return ‖ξ_i‖² of each resample within each block, (b, c, 3)."""

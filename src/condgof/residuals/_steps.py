@@ -572,6 +572,9 @@ class StepResampler:
     def _middle_of_mode(self) -> FloatArray:
         return self._start_of_mode + 0.5 * self.residuals.steps.largest
 
+    def has_certain_rows(self, certain: float) -> bool:
+        return bool(((self._rare > 0) & (self._rare <= certain)).any())
+
     def exceptions(
         self, start: int, certain: float, draws: range, seed: Seed
     ) -> Exceptions:

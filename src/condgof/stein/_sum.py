@@ -176,14 +176,15 @@ class Plan:
         parts = []
         for panel, cut in enumerate(self.cuts):
             step = max(1, at_once // cut.y_width)
-            by_block = []
+            by_y = []
             for start in range(0, cut.x_width, step):
-                features = slice(start, min(start + step, cut.x_width))
-                by_y = np.square(sums(panel, features)) @ cut.y_blocks
-                by_block.append(cut.x_blocks[features].T @ by_y)
-            parts.append(sum(by_block[1:], start=by_block[0]))
-        flat = [part.reshape(len(part), -1) for part in parts]
-        return np.concatenate(flat, axis=1)
+                own = sums(panel, slice(start, min(start + step, cut.x_width)))
+                squares = np.square(own).reshape(-1, cut.y_width) @ cut.y_blocks
+                by_y.append(squares.reshape(*own.shape[:2], -1))
+            block_starts = cut.x_blocks.argmax(axis=0)
+            by_x = np.add.reduceat(np.concatenate(by_y, axis=1), block_starts, axis=1)
+            parts.append(by_x.reshape(len(by_x), -1))
+        return np.concatenate(parts, axis=1)
 
     def diagonal(self, feature_squares: AnyArray, value_squares: AnyArray) -> FloatArray:
         """Return Σ_i ‖F_i‖²‖ξ_i‖² of each statistic.

@@ -256,6 +256,20 @@ def _(residuals: ClassResiduals, bench: Bench) -> Size:
     )
 
 
+def most_probable(p: FloatArray, count: int) -> IntArray:
+    """Return the positions of the few largest numbers of each row, (n, count).
+
+    The largest one is first; equal ones keep their order.
+    """
+    left = p.copy()
+    found = []
+    for _ in range(count):
+        largest = left.argmax(axis=1)
+        left[np.arange(len(p)), largest] = -1.0
+        found.append(largest)
+    return np.stack(found, axis=1)
+
+
 def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
     """Return the variance of y under p + s·moved over that under p, as a function of s.
 
@@ -279,11 +293,11 @@ def wider_by(p: FloatArray, moved: FloatArray) -> Callable[[float], float]:
 
 def first_to_next(p: FloatArray) -> FloatArray:
     """Return the move of probability from the most probable class to the next, (n, K)."""
-    order = np.argsort(-p, axis=1, kind="stable")
+    first, second = most_probable(p, RANKS - 1).T
     rows = np.arange(len(p))
     moved = np.zeros(p.shape)
-    moved[rows, order[:, 0]] = -1.0
-    moved[rows, order[:, 1]] = 1.0
+    moved[rows, first] = -1.0
+    moved[rows, second] = 1.0
     return moved
 
 
@@ -292,9 +306,11 @@ def by_label_and_rank(p: FloatArray, values: FloatArray) -> FloatArray:
 
     The value of the last rank is the sum over all other classes.
     """
-    ranked = np.take_along_axis(values, np.argsort(-p, axis=1, kind="stable"), axis=1)
-    others = ranked[:, RANKS - 1 :].sum(axis=1, keepdims=True)
-    return np.concatenate([values, ranked[:, : RANKS - 1], others], axis=1)
+    top = most_probable(p, RANKS - 1)
+    others = values.copy()
+    np.put_along_axis(others, top, 0.0, axis=1)
+    of_top = np.take_along_axis(values, top, axis=1)
+    return np.column_stack([values, of_top, others.sum(axis=1)])
 
 
 def squares_by_label_and_rank(p: FloatArray) -> FloatArray:
@@ -308,8 +324,11 @@ def squares_by_label_and_rank(p: FloatArray) -> FloatArray:
     As l is a sum of two indicators, l² = l + 2·1{same label}·1{same rank}.
     """
     ranks = by_label_and_rank(p, p)[:, p.shape[1] :]
-    place = np.argsort(np.argsort(-p, axis=1, kind="stable"), axis=1)
-    has_rank = np.minimum(place, RANKS - 1)[:, :, None] == np.arange(RANKS)
+    place = np.full(p.shape, RANKS - 1)
+    np.put_along_axis(
+        place, most_probable(p, RANKS - 1), np.arange(RANKS - 1)[None], axis=1
+    )
+    has_rank = place[:, :, None] == np.arange(RANKS)
     # P(label and rank), and P(label)·P(rank), of each row, (m, K·RANKS).
     joint = (p[:, :, None] * has_rank).reshape(len(p), -1)
     apart = (p[:, :, None] * ranks[:, None, :]).reshape(len(p), -1)

@@ -14,6 +14,7 @@ import numpy as np
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check._quantities import Signal
 from condgof.check.effects import ErrorKind, SignalTilt, Tilting
+from condgof.residuals import first_cells
 
 #: From what y of all rows was drawn as (`condgof.residuals.Resampled.drawn`, of m samples)
 #: to signals, (n, m, K).
@@ -105,18 +106,15 @@ class CellSignals:
     def at_uniforms(self, rows: IntArray) -> OfResampled:
         """Return a function from uniform numbers (r, m) of r rows to signals, (r, m, K).
 
-        A uniform number is in the first cell whose cumulative probability is larger. The
-        CDF of row i is moved to [i, i + 1], so that one binary search among the ends of all
-        cells of all rows finds the cells of all draws.
+        A uniform number is in the first cell whose cumulative probability is larger. Both
+        are moved to [i, i + 1] in row i.
         """
         sums = np.cumsum(self.probabilities(rows), axis=1)
         offsets = np.arange(len(rows))[:, None]
-        ends = (sums / sums[:, -1:] + offsets).ravel()
-        count = sums.shape[1]
+        ends = sums / sums[:, -1:] + offsets
 
         def evaluate(uniforms: AnyArray) -> AnyArray:
-            places = np.searchsorted(ends, uniforms + offsets, side="right")
-            return self.at(rows, np.clip(places - count * offsets, 0, count - 1))
+            return self.at(rows, first_cells(ends, uniforms + offsets))
 
         return evaluate
 
