@@ -156,7 +156,7 @@ def test_text_and_dates_of_x(name, table, columns, capsys, stream):
     assert "day < '2024-03-01'" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_dates_in_a_zone_are_said_to_be_in_utc(name, table, columns, capsys, stream):
     moments = np.datetime64("2024-02-20T00:30", "us") + np.arange(90) % 40 * np.timedelta64(
         1, "D"
