@@ -26,6 +26,7 @@ from json_document import SCHEMA, problems
 
 ROME = made.category("town", "Rome")
 OSLO = made.category("town", "Oslo")
+BERGEN = made.category("town", "Bergen")
 
 
 def by_town(kind, rome, oslo, half_width=0.01, label=None, **numbers):
@@ -181,6 +182,17 @@ def test_a_small_cell_is_not_the_worst_because_it_is_small():
     wild = made.cell("bias", 3.0, ROME, half_width=3.5, n=5)
     sure = made.cell("bias", 0.8, OSLO, half_width=0.1, n=500)
     assert worst_cell(made.effect("bias", wild, sure)) is sure
+
+
+def test_where_no_cell_is_certain_corrections_decide():
+    """The wide intervals of small cells do not make the cell next to 1 the worst."""
+    narrow = replace(made.cell("spread", 0.56, ROME, half_width=0.8, n=28), correction=0.76)
+    middle = replace(made.cell("spread", 0.92, OSLO, half_width=0.3, n=33), correction=0.9)
+    wide = replace(made.cell("spread", 1.5, BERGEN, half_width=1.2, n=25), correction=1.49)
+    effect = made.effect("spread", narrow, middle, wide)
+    assert effect.extremes == (narrow, wide)
+    few = replace(made.cell("spread", 0.2, ROME, half_width=0.9, n=6), correction=0.5)
+    assert made.effect("spread", few, narrow, wide).extremes == (narrow, wide)
 
 
 def test_digits_show_the_difference():

@@ -244,3 +244,20 @@ def test_heaps_at_round_numbers_come_after_the_cause_and_point_masses_before_it(
     assert "of y are exactly 38" in cut_off.words.partition(".")[0]
     spike = cg.check(model, x, np.where(rng.random(400) < 0.2, 55.0, y), rng=0)
     assert "of y are exactly 55" in spike.words.partition(".")[0]
+
+
+def test_a_later_effect_that_rows_as_they_are_do_not_show_is_said_by_its_corrections():
+    """Along b, what is left of the bias by a hides what b itself does."""
+    rng = np.random.default_rng(4)
+    n = 1200
+    a = rng.normal(size=n)
+    b = a + 0.5 * rng.normal(size=n)
+    y = 1.9 * a - 1.28 * b + rng.normal(size=n)
+    x = pd.DataFrame({"a": a, "b": b})
+    report = cg.check((np.zeros(n), 1.0), x, y, rng=0)
+    by_b = next(effect for effect in report.effects if effect.columns == ("b",))
+    assert by_b.given_before
+    low, high = by_b.extremes
+    assert low.correction < -0.2
+    assert high.correction > 0.2
+    assert abs(high.estimate - low.estimate) < 0.2

@@ -516,24 +516,27 @@ def deviation(effect: Effect, value: float, expected: float) -> float:
     return math.log(max(value, LEAST_RATIO) / max(expected, LEAST_RATIO))
 
 
-def _certain(effect: Effect, cell: EffectCell, side: int) -> tuple[float, float]:
-    """Return how far above (side 1) or below (−1) the prediction a cell is for certain.
+def _certain(effect: Effect, cell: EffectCell, side: int) -> tuple[int, float]:
+    """Return by what cells are ordered, the one furthest above (side 1) or below (−1) last.
 
-    That is the end of its interval that is nearer to the prediction: of a small cell it is
-    small, or negative, however far its estimate is off. Where an end is not known, the
-    estimate decides. Corrections are shrunk, the more the fewer rows a cell has, and have
-    no interval: of those, cells of few rows come last.
+    A cell that is certainly beyond the prediction comes after all others, by the end of its
+    interval that is nearer to the prediction: that of a small cell is near, however far its
+    estimate is off. Where none is certain, corrections decide, which are shrunk, the more
+    the fewer rows a cell has; cells of few rows come first, and so do those whose own
+    number is on the other side.
     """
+    correction = side * _correction_size(effect, cell)
     if effect.given_before:
-        size = side * _correction_size(effect, cell)
-        return (size, size) if cell.n >= LEAST_ROWS_OF_END else (-math.inf, size)
+        return (1, correction) if cell.n >= LEAST_ROWS_OF_END else (0, correction)
     finding = cell.finding
     low, high = finding.interval
-    end = low if side > 0 else high
+    nearer_end = side * deviation(effect, low if side > 0 else high, finding.expected)
+    if nearer_end > 0.0:
+        return 2, nearer_end
     estimate = side * deviation(effect, finding.estimate, finding.expected)
-    if math.isnan(end):
-        return -math.inf, estimate
-    return side * deviation(effect, end, finding.expected), estimate
+    if cell.n >= LEAST_ROWS_OF_END and estimate > 0.0:
+        return 1, correction
+    return 0, estimate
 
 
 def _correction_size(effect: Effect, cell: EffectCell) -> float:

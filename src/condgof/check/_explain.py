@@ -114,11 +114,12 @@ def explain(analysis: Analysis, reader: Reader, family: str) -> Explained:
     for one in merged:
         gain = one.gain * scale
         effect = _effect(one, analysis, wide, gain=gain, share=one.gain / total)
-        theta = corrected.get(one.kind, 0.0) + _in_units_of_rows(one, corrected)
-        corrected[one.kind] = np.asarray(theta)
+        own = _in_units_of_rows(one, corrected)
+        whole = np.asarray(corrected.get(one.kind, 0.0) + own)
+        corrected[one.kind] = whole
         # A law without a mean has no number that shows a bias.
         if effect.cells:
-            hidden = bool(effects) and not _shown_by_rows(one, corrected[one.kind], wide)
+            hidden = bool(effects) and not _shown_by_rows(one, own, whole, wide)
             effect = replace(effect, given_before=hidden)
             if effect.trend and not hidden:
                 axes = [analysis.axes[a] for a in one.partition.axes]
@@ -231,32 +232,32 @@ def _in_units_of_rows(one: Merged, corrected: Mapping[ErrorKind, FloatArray]) ->
     return np.asarray(theta)
 
 
-def _shown_by_rows(one: Merged, theta: FloatArray, reader: Reader) -> bool:
+def _shown_by_rows(one: Merged, own: FloatArray, whole: FloatArray, reader: Reader) -> bool:
     """Whether the rows of the cells as they are show about what the correction is.
 
-    `theta` (n,) is the correction of each row by all effects of this kind so far: rows show
-    all of it. The numbers of the cells are regressed on it.
+    `own` (n,) is the correction of each row by this effect, and `whole` (n,) that by all
+    effects of its kind so far: rows show all of it. They must show this effect, too, which
+    may be the part of an earlier one that does not hold along its columns.
     """
     form = one.kind.form
-    products = 0.0
-    squares = 0.0
-    differences = 0.0
+    shown = []
     for rows in one.rows_by_cell():
         found = matching(reader, rows, one.kind) if len(rows) else None
-        if found is None:
-            continue
-        corrected = float(theta[rows].mean())
-        number = form.deviation(found.robust.estimate, found.robust.expected)
-        products += len(rows) * corrected * number
-        squares += len(rows) * corrected**2
-        differences += len(rows) * abs(number - corrected)
-    if isinstance(form, Scale) and differences > len(theta) * np.log(SPREAD_SHOWN_BY_ROWS):
+        if found is not None:
+            number = form.deviation(found.robust.estimate, found.robust.expected)
+            shown.append((len(rows), number, own[rows].mean(), whole[rows].mean()))
+    counts, numbers, by_own, by_whole = np.array(shown).reshape(-1, 4).T
+    difference = float((counts * np.abs(numbers - by_whole)).sum())
+    if isinstance(form, Scale) and difference > len(whole) * np.log(SPREAD_SHOWN_BY_ROWS):
         return False
-    slope = products / max(squares, 1e-12)
+    slopes = [
+        float((counts * theta * numbers).sum() / max((counts * theta**2).sum(), 1e-12))
+        for theta in (by_own, by_whole)
+    ]
     if not form.is_unit_of_theta:
-        return slope > 0.0
+        return min(slopes) > 0.0
     low, high = SHOWN_BY_ROWS
-    return low <= slope <= high
+    return slopes[0] >= low and low <= slopes[1] <= high
 
 
 def _cells(one: Merged, axes: Sequence[Axis], reader: Reader) -> Iterator[EffectCell]:
