@@ -527,7 +527,7 @@ def _rank_below(n: int, level: float, reach: float) -> int:
     """
     tail = float(ndtr(-reach))
     normal = n * level - min(reach * math.sqrt(n * level * (1.0 - level)), float(n))
-    k = min(math.ceil(normal) + 2, n - 1)
+    k = max(-1, min(math.ceil(normal) + 2, n - 1))
     # P(B ≤ k) by the incomplete beta function: `bdtr` is off by 2e-3 at n = 1e7.
     while k >= 0 and not betainc(n - k, k + 1, 1.0 - level) <= tail:
         k -= 1
