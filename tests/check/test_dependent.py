@@ -84,8 +84,8 @@ def test_blocks_find_and_say_so():
 
 @pytest.mark.parametrize("how", ["groups", "blocks", "classes", "by"])
 def test_true_models_name_nothing_more_often_than_they_may(how):
-    """10 samples, of which p-values count whole; `make calibrate` has more."""
-    trials = 10
+    """6 samples, of which p-values count whole; `make calibrate` has more."""
+    trials = 6
     named = 0
     gains = []
     groups = []

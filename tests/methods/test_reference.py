@@ -45,10 +45,10 @@ KINDS = {"normal": normal, "counts": counts, "classes": classes, "scores": score
 def test_the_statistic_is_the_same_for_every_seed(kind, n):
     """Resampled rows, limits, recombined strata, signs of rows and of blocks."""
     model, x, y = KINDS[kind](n, np.random.default_rng(1))(np.arange(n))
-    results = [cg.adaptive(model, x, y, rng=seed, **SHORT) for seed in (1, 2, 3)]
+    results = [cg.adaptive(model, x, y, rng=seed, **SHORT) for seed in (1, 2)]
     assert len({result.statistic for result in results}) == 1
     draws = [tuple(result.null_distribution) for result in results]
-    assert len(set(draws)) == 3
+    assert len(set(draws)) == 2
 
 
 @pytest.mark.parametrize("dependence", [{"groups": True}, {"dependence": 5}])
