@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +22,14 @@ from condgof.sklearn import (
 
 mpl.use("Agg")
 FAST = {"n_boot": 39}
+
+
+@pytest.fixture(autouse=True)
+def close():
+    """Close figures, also those that tests before these left open: 20 are a warning."""
+    plt.close("all")
+    yield
+    plt.close("all")
 
 
 def regression(n=400):
