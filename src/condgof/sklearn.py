@@ -129,7 +129,27 @@ class MisfitByFeatureDisplay(CheckDisplay):
         return self.report_.plot("column", ax=ax, column=self.feature)
 
 
-class ReliabilityDisplay(CheckDisplay):
+class WholeSampleDisplay(CheckDisplay):
+    """A picture of all rows, along no column of X."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: object,
+        X: TableLike,
+        y: TableLike,
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Check a fitted estimator on rows that it was not fitted on, and draw.
+
+        Parameters are those of `MisfitByFeatureDisplay.from_estimator`, but for `feature`.
+        """
+        return cls(check(estimator, X, y, **{"rng": 0, **options})).plot(ax=ax)
+
+
+class ReliabilityDisplay(WholeSampleDisplay):
     """How often the most probable class was right, by its predicted probability.
 
     Examples
@@ -145,22 +165,6 @@ class ReliabilityDisplay(CheckDisplay):
     >>> display.report_.rejected
     False
     """
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: object,
-        X: TableLike,
-        y: TableLike,
-        *,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Check a fitted classifier on rows that it was not fitted on, and draw.
-
-        Parameters are those of `MisfitByFeatureDisplay.from_estimator`, but for `feature`.
-        """
-        return cls(check(estimator, X, y, **{"rng": 0, **options})).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -186,7 +190,7 @@ class ReliabilityDisplay(CheckDisplay):
         return self.report_.plot("reliability", ax=ax)
 
 
-class CoverageDisplay(CheckDisplay):
+class CoverageDisplay(WholeSampleDisplay):
     """How often central intervals hold y, against how often they should.
 
     Examples
@@ -199,22 +203,6 @@ class CoverageDisplay(CheckDisplay):
     >>> display.ax_.get_ylabel()
     'share of y inside'
     """
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: object,
-        X: TableLike,
-        y: TableLike,
-        *,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Check a fitted regressor on rows that it was not fitted on, and draw.
-
-        Parameters are those of `MisfitByFeatureDisplay.from_estimator`, but for `feature`.
-        """
-        return cls(check(estimator, X, y, **{"rng": 0, **options})).plot(ax=ax)
 
     @classmethod
     def from_predictions(
