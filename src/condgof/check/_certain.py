@@ -8,19 +8,36 @@ are in that cell but for exceptions, which are few.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from condgof._typing import AnyArray, FloatArray, IntArray
 from condgof.check.kinds import CellSignals, Signals
-from condgof.residuals import draw_exceptions, hazards, other_cells
+from condgof.residuals import (
+    draw_exceptions,
+    first_cells,
+    hazards,
+    other_cells,
+    sums_of_others,
+)
 from condgof.stein import PIECE_ROWS
 
 #: Most exceptions in a draw, on average.
 MOST_EXCEPTIONS = 1024
 #: Most cells of these exceptions: of rows with many cells there are fewer exceptions.
 MOST_CELLS = 2**14
+#: Signals of all cells of the certain rows are held if they are at most this many numbers
+#: (16 MB); else they are computed for the exceptions of each draw.
+HELD_SIGNALS = 2**22
+
+
+class CellTable(NamedTuple):
+    """All that exceptions of r certain rows can be."""
+
+    others: FloatArray  #: Running sums of probabilities of cells but the mode, (r, C).
+    changes: AnyArray  #: Signals of each cell less those of the mode, (r, C, K).
 
 
 class DrawnExceptions(NamedTuple):
@@ -86,7 +103,25 @@ class CertainRows:
         exceptions = draw_exceptions(self.hazard, rng, m)
         number = exceptions.rows
         rows = self.rows[number]
-        p = self.signals.probabilities(rows)
-        codes = other_cells(p, self.mode[number], exceptions.uniforms)
-        changes = self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
+        if self._table is not None:
+            sums = self._table.others
+            thresholds = exceptions.uniforms * sums[number, -1]
+            codes = first_cells(sums, number, thresholds)
+            changes = self._table.changes[number, codes]
+        else:
+            p = self.signals.probabilities(rows)
+            codes = other_cells(p, self.mode[number], exceptions.uniforms)
+            changes = self.signals.at(rows, codes[:, None])[:, 0] - self.usual[number]
         return DrawnExceptions(draws=exceptions.draws, rows=rows, changes=changes)
+
+    @cached_property
+    def _table(self) -> CellTable | None:
+        """All cells of the certain rows; None where that is too much."""
+        count = self.signals.probabilities(self.rows[:1]).shape[1]
+        if self.usual.size * count > HELD_SIGNALS:
+            return None
+        cells = np.broadcast_to(np.arange(count), (len(self.rows), count))
+        return CellTable(
+            others=sums_of_others(self.signals.probabilities(self.rows), self.mode),
+            changes=self.signals.at(self.rows, cells) - self.usual[:, None],
+        )

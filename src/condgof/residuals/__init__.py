@@ -56,6 +56,7 @@ from condgof.residuals._rare import (
     first_cells,
     hazards,
     other_cells,
+    sums_of_others,
 )
 from condgof.residuals._replicates import Replicate, Replicates, replicates_of
 from condgof.residuals._residuals import (
@@ -188,6 +189,7 @@ __all__ = [
     "residual_class",
     "residuals_of",
     "single_functions",
+    "sums_of_others",
     "surprise",
     "surprise_count",
     "top_surprises",

@@ -272,7 +272,8 @@ class CellResampler:
             for sums in self._cumulative.T:
                 passed += uniforms >= sums[:, None]
             return passed
-        return first_cells(self._ends, uniforms + np.arange(n)[:, None])
+        rows = np.arange(n)[:, None]
+        return first_cells(self._ends, rows, uniforms + rows)
 
     @cached_property
     def _is_linear(self) -> bool:

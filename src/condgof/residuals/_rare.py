@@ -126,14 +126,15 @@ def draw_exceptions(
     return Exceptions(draws=draw, rows=row, uniforms=rng.random(len(row)))
 
 
-def first_cells(ends: FloatArray, numbers: FloatArray) -> IntArray:
-    """Return the first cell of each row whose end is above a number, (n, m).
+def first_cells(ends: FloatArray, rows: IntArray, numbers: FloatArray) -> IntArray:
+    """Return the first cell of a row whose end is above a number; the last if none is.
 
-    A binary search in all rows at once, of numbers (n, m), among increasing ends (n, K).
+    A binary search for all numbers at once, among the increasing ends (n, K) of cells in
+    the rows that `rows` says; rows and numbers are broadcast.
     """
-    n, count = ends.shape
+    count = ends.shape[1]
     flat = ends.ravel()
-    starts = count * np.arange(n)[:, None]
+    starts = count * rows
     passed = np.zeros(numbers.shape, dtype=np.int64)
     step = 1 << (count - 1).bit_length()
     while step:
@@ -150,7 +151,11 @@ def other_cells(p: AnyArray, mode: IntArray, uniform: FloatArray) -> IntArray:
 
     By probabilities p (n, K) of the cells of each row.
     """
+    sums = sums_of_others(p, mode)
+    return first_cells(sums, np.arange(len(p)), uniform * sums[:, -1])
+
+
+def sums_of_others(p: AnyArray, mode: IntArray) -> FloatArray:
+    """Return the running sums of the probabilities (n, K) of all cells but the mode."""
     others = np.where(np.arange(p.shape[1]) == mode[:, None], 0.0, p)
-    sums = np.cumsum(others, axis=1)
-    codes = (uniform[:, None] * sums[:, -1:] >= sums).sum(axis=1)
-    return np.asarray(np.minimum(codes, p.shape[1] - 1))
+    return np.asarray(np.cumsum(others, axis=1))

@@ -18,6 +18,23 @@ from condgof.laws import ClassTable
 #: Up to this many cells, sums over rows in a cell are products with indicators of the
 #: cells; of more cells, nearly all entries of these would be 0.
 FEW_CELLS = 16
+#: Rows that are added up in single precision before the sum goes on in double precision.
+ROWS_PER_SINGLE_SUM = 512
+
+
+def product_over_rows(a: AnyArray, b: AnyArray) -> FloatArray:
+    """Return aᵀb of many rows, (p, q), from (n, p) and (n, q).
+
+    Of numbers in single precision, sums over some rows are added up in double precision:
+    what is small is a difference of these sums.
+    """
+    if a.dtype == np.float64:
+        return np.asarray(a.T @ b)
+    total = np.zeros((a.shape[1], b.shape[1]))
+    for start in range(0, len(a), ROWS_PER_SINGLE_SUM):
+        rows = slice(start, start + ROWS_PER_SINGLE_SUM)
+        total += a[rows].T @ b[rows]
+    return total
 
 
 def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
@@ -32,8 +49,8 @@ def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
     b, c = codes.shape
     if count <= FEW_CELLS:
         is_code = (codes[:, :, None] == np.arange(count)).astype(features.dtype)
-        sums = is_code.reshape(b, c * count).T @ features
-        return np.asarray(sums.reshape(c, count, features.shape[1]))
+        sums = product_over_rows(is_code.reshape(b, c * count), features)
+        return sums.reshape(c, count, features.shape[1])
     from scipy.sparse import csr_array  # takes long to import
 
     out = np.empty((c, count, features.shape[1]), dtype=features.dtype)
@@ -72,8 +89,8 @@ class ResampledCells:
         """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
         drawn = features * self.is_drawn[:, None].astype(features.dtype)
         by_cell = sums_by_code(drawn, self.codes, len(self.table))
-        sums = by_cell.transpose(0, 2, 1) @ self.table.astype(features.dtype)
-        return np.asarray(sums + features.T @ self.fixed.astype(features.dtype))
+        of_fixed = features.T.astype(np.float64) @ self.fixed
+        return np.asarray(by_cell.transpose(0, 2, 1) @ self.table + of_fixed)
 
     def squares(self) -> FloatArray:
         """Return ‖ξ_i‖² of each resample within each block, (b, c, blocks)."""
@@ -134,15 +151,15 @@ class ResampledClasses:
         fixed[~self.is_drawn] = self.table.take(~self.is_drawn).residuals(
             self.codes[~self.is_drawn, 0]
         )
-        of_fixed = fixed.astype(dtype).T @ features
+        of_fixed = fixed.T @ features.astype(np.float64)
         drawn = features[self.is_drawn]
         ranks = self._ranks[self.is_drawn]
         logs = self._logs[self.is_drawn].astype(dtype)
-        sums = np.empty((self.codes.shape[1], *of_fixed.shape), dtype)
+        sums = np.empty((self.codes.shape[1], *of_fixed.shape))
         sums[:, :count] = sums_by_code(drawn, self.codes[self.is_drawn], count)
         by_rank = sums_by_code(drawn, ranks, most + 1)[:, :most]
         np.cumsum(by_rank, axis=1, out=sums[:, count:-1])
-        sums[:, -1] = logs.T @ drawn
+        sums[:, -1] = product_over_rows(logs, drawn)
         sums += of_fixed
         return sums.transpose(0, 2, 1)
 

@@ -224,14 +224,15 @@ class CountRows(CheckedRows):
             """
             ends = ends_of(some)
             table = np.stack(of_cells(some, ends), axis=-1, dtype=np.float32)
-            here = np.arange(len(some))[:, None]
+            flat = table.reshape(-1, len(about))
+            first_of_row = table.shape[1] * np.arange(len(some))[:, None]
             inner = ends[:, 1:-1]
 
             def evaluate(uniforms: AnyArray) -> AnyArray:
                 cells = np.zeros(uniforms.shape, dtype=np.int32)
                 for end in inner.T:
                     cells += uniforms >= end[:, None]
-                return table[here, cells]
+                return np.asarray(flat.take(first_of_row + cells, axis=0))
 
             return evaluate
 

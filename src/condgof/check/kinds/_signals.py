@@ -110,11 +110,11 @@ class CellSignals:
         are moved to [i, i + 1] in row i.
         """
         sums = np.cumsum(self.probabilities(rows), axis=1)
-        offsets = np.arange(len(rows))[:, None]
-        ends = sums / sums[:, -1:] + offsets
+        each = np.arange(len(rows))[:, None]
+        ends = sums / sums[:, -1:] + each
 
         def evaluate(uniforms: AnyArray) -> AnyArray:
-            return self.at(rows, first_cells(ends, uniforms + offsets))
+            return self.at(rows, first_cells(ends, each, uniforms + each))
 
         return evaluate
 
