@@ -1,7 +1,8 @@
 """Pictures of reports: python docs/screenshots.py writes docs/images/report-*.png.
 
 Five reports on simulated data (a continuous y, counts, classes, censored times, quantiles),
-light and dark, on a wide screen and on a phone; and the top of the first, for the README.
+light and dark, on a wide screen and on a phone; and the top of that of the README's
+example.
 Needs chromium, playwright, pandas and pillow.
 """
 
@@ -20,8 +21,8 @@ from playwright.sync_api import sync_playwright
 import condgof as cg
 
 IMAGES = Path(__file__).parent / "images"
-#: The report whose top the README shows.
-README_REPORT = "continuous"
+#: The report whose top alone is shown, by the README and the home page.
+TOP_REPORT = "engel"
 #: Widths of a wide screen and of a phone, in pixels.
 WIDE = 1280
 PHONE = 390
@@ -29,10 +30,14 @@ PHONE = 390
 SCREEN_HEIGHT = 900
 #: How much of a report is shown, in pixels.
 SHOWN_HEIGHT = 2300
-#: How much of a report the README shows, in pixels: down to the first effect.
-TOP_HEIGHT = 760
+#: How much of it they show, in pixels: down to the first effect, as wide as their text, so
+#: that letters are not made smaller.
+TOP_WIDTH = 920
+TOP_HEIGHT = 690
 #: Colours of a PNG file; more make it larger, and no picture better.
-COLOURS = 128
+COLOURS = 256
+#: How they are chosen: so that rare ones, of the verdict and of dots, stay what they are.
+METHOD = Image.Quantize.MAXCOVERAGE
 
 
 def people(n, rng):
@@ -51,6 +56,15 @@ def people(n, rng):
             "region": rng.choice(["north", "south", "east", "west"], n),
         }
     )
+
+
+def engel(rng):
+    """Food given income, a line with one spread: the example of the README."""
+    income, food = cg.study.load_engel()
+    homes = pd.DataFrame({"income": income, "food": food})
+    train, test = homes[::2], homes[1::2]
+    model = cg.fits.ols()(train[["income"]], train["food"])
+    return model, test[["income"]], test["food"]
 
 
 def continuous(rng):
@@ -127,7 +141,8 @@ def photograph(tab, width, height):
 def write(name, picture):
     """Write a PNG of few colours."""
     out = io.BytesIO()
-    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS)
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image = image.quantize(COLOURS, method=METHOD)
     image.save(out, "PNG", optimize=True)
     path = IMAGES / f"{name}.png"
     path.write_bytes(out.getvalue())
@@ -137,15 +152,21 @@ def write(name, picture):
 def write_pictures(browser, page, name):
     """Write pictures of a report: light and dark, on a wide screen and on a phone."""
     for theme in ("light", "dark"):
-        for width in (WIDE, PHONE):
+        shots = {
+            f"report-{name}-{theme}-{WIDE}": (WIDE, SHOWN_HEIGHT),
+            f"report-{name}-{theme}-{PHONE}": (PHONE, SHOWN_HEIGHT),
+        }
+        if name == TOP_REPORT:
+            shots = {
+                f"report-top-{theme}": (TOP_WIDTH, TOP_HEIGHT),
+                f"report-top-{theme}-{PHONE}": (PHONE, TOP_HEIGHT),
+            }
+        for file, (width, height) in shots.items():
             tab = browser.new_page(
                 viewport={"width": width, "height": SCREEN_HEIGHT}, color_scheme=theme
             )
             tab.goto(page.as_uri())
-            if width == WIDE and name == README_REPORT:
-                write(f"report-top-{theme}", photograph(tab, width, TOP_HEIGHT))
-            picture = photograph(tab, width, SHOWN_HEIGHT)
-            write(f"report-{name}-{theme}-{width}", picture)
+            write(file, photograph(tab, width, height))
             tab.close()
 
 
@@ -157,7 +178,7 @@ def main():
         browser = playwright.chromium.launch(
             executable_path=browser_path, args=["--no-sandbox"]
         )
-        for make in (continuous, counts, classes, survival, quantiles):
+        for make in (engel, continuous, counts, classes, survival, quantiles):
             model, x, y, *more = make(np.random.default_rng(0))
             options = more[0] if more else {}
             report = cg.check(model, x, y, rng=0, **options)

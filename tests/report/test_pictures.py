@@ -438,7 +438,7 @@ def test_a_map_of_a_class_is_not_about_confidence():
     lead = next(f for f in check.slices[0].findings if f.kind == "class")
     about = replace(check.slices[0], findings=(lead,))
     chart = map_of(check, *check.checked.axes[:2], part=about)
-    assert "too sure" not in chart.legend[0].words
+    assert "overconfident" not in chart.legend[0].words
 
 
 def test_reliability_and_classes_are_plain_shares():

@@ -45,7 +45,7 @@ WAYS = {
     "shift": Ways("too high", "too low"),
     "spread": Ways("too wide", "too narrow"),
     "class": Ways("too high", "too low"),
-    "confidence": Ways("not sure enough", "too sure"),
+    "confidence": Ways("underconfident", "overconfident"),
     "quantile": Ways("too high", "too low"),
     "coverage": Ways("too wide", "too narrow"),
     "direction": Ways("too large", "too small"),

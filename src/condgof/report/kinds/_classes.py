@@ -84,11 +84,11 @@ def _reliability_chart(curve: ReliabilityCurve) -> Chart:
     )
     mean = rounded(float(np.average(curve.predicted, weights=curve.rows)))
     often = rounded(float(np.average(curve.right, weights=curve.rows)))
-    ways = "dot even how often it was right; dot high too sure; dot low not sure enough"
+    ways = "dot even accuracy; dot high overconfident; dot low underconfident"
     return Chart(
         title=f"Mean confidence {mean}, accuracy {often}",
-        x=c.numeric("how sure the model was", (foot - 0.01, 1.01)),
-        y=c.numeric("share in which it was right", (base, TOP)),
+        x=c.numeric("confidence", (foot - 0.01, 1.01)),
+        y=c.numeric("accuracy", (base, TOP)),
         marks=marks,
         table=c.table(
             {
@@ -277,7 +277,7 @@ def _(checked: ClassRows, panel: ColumnPanel) -> ProfileDrawing:
         panel,
         heads=panel.profile.names,
         label=panel.profile.names[0],
-        legend="dot even the data; dot high too sure; dot low not sure enough",
+        legend="dot even the data; dot high overconfident; dot low underconfident",
     )
 
 
