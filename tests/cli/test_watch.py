@@ -66,6 +66,31 @@ def test_a_true_model_has_one_line(log, capsys):
     assert capsys.readouterr().out.startswith("400 rows, evidence ")
 
 
+def test_the_report_has_the_alarm_and_no_rows(log, capsys):
+    name = log(lines())
+    assert main(["watch", name, *ROLES, "--report", "page.html", "--state", "s.json"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "the model is wrong since about row" in capsys.readouterr().out
+    assert "The model is wrong since about row" in page
+    assert "message bad" in page
+    assert "condgof watch log.csv" in page
+    assert "Oslo" not in page
+    Path("page.html").unlink()
+    again = ["watch", name, *ROLES, "--report", "page.html", "--state", "s.json"]
+    assert main(again) == 0
+    assert "No report is written." in capsys.readouterr().out
+    assert not Path("page.html").exists()
+
+
+@pytest.mark.parametrize("target", ["log.csv", "s.json", "no/page.html"])
+def test_a_report_never_replaces_what_is_read(log, target, capsys):
+    name = log(lines(20, 20))
+    options = ["--state", "s.json", "--report", target]
+    assert main(["watch", name, *ROLES, *options]) == 2
+    assert "--report" in capsys.readouterr().err
+    assert Path(name).read_text().startswith(HEADER)
+
+
 def test_cut_and_resumed_the_state_is_the_same(log, capsys, monkeypatch):
     rows = lines()
     assert main(["watch", log(rows), *ROLES, "--state", "whole.json"]) == 0

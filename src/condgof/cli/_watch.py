@@ -23,7 +23,7 @@ from condgof.cli._columns import ColumnNames
 from condgof.cli._load import STDIN, CompleteRows, standard_input
 from condgof.cli._model import models_subject, user_errors
 from condgof.cli._options import ColumnOptions, PredictionOptions, SeedOption
-from condgof.cli._output import OutputFile, naming, write_whole
+from condgof.cli._output import OutputFile, check_outputs, naming, write_whole
 from condgof.cli._roles import Candidate, Roles, RowOptions, find_roles
 from condgof.errors import CondgofError, InputError, InputTypeError, check_number
 from condgof.report import terminal
@@ -115,6 +115,17 @@ class WatchOptions:
             ),
         ),
     ] = None
+    report: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            panel=WATCH,
+            help=(
+                "Write the evidence in time, the alarm and the changes as one HTML file,"
+                " anew after each block of rows; it holds no rows."
+            ),
+        ),
+    ] = None
     follow: Annotated[
         bool,
         Option(
@@ -157,9 +168,10 @@ def watch(options: WatchOptions, command_line: str) -> int:
     check_number(options.alpha, "--alpha", "between 0 and 1", lambda level: 0 < level < 1)
     check_number(options.run_length, "--run-length", "above 1", lambda rows: rows > 1)
     inputs = [] if options.data == STDIN else [options.data]
-    OutputFile("--state", options.state).check(inputs)
+    outputs = (OutputFile("--state", options.state), OutputFile("--report", options.report))
+    check_outputs(outputs, inputs)
     with _locked(options.state):
-        watcher = Watcher(options)
+        watcher = Watcher(options, command_line)
         watcher.run()
     watcher.print_summary()
     return 1 if options.fail_on_alarm and watcher.progress.alarm else 0
@@ -263,8 +275,9 @@ class NumberedLine(NamedTuple):
 class Watcher:
     """Reads rows, gives them to a monitor, prints what is new, and writes the state."""
 
-    def __init__(self, options: WatchOptions) -> None:
+    def __init__(self, options: WatchOptions, command_line: str) -> None:
         self.options = options
+        self.command_line = command_line
         self.from_stdin = options.data == STDIN
         #: What messages call the table.
         self.label = "standard input" if self.from_stdin else options.data
@@ -343,6 +356,9 @@ class Watcher:
             if self.options.state is not None:
                 header = self.header.decode(errors="replace")
                 State(header, self.progress, self.monitor.state).write(self.options.state)
+            if self.options.report is not None:
+                page = self.monitor.to_html(title=self.label, command=self.command_line)
+                write_whole(self.options.report, page)
         if bad is not None:
             raise InputError(
                 f"{self.label}, row {bad.number:,} (counted from 0): {bad.reason} Correct"
@@ -597,7 +613,8 @@ class Watcher:
     def print_summary(self) -> None:
         """Print what is known at the end, unless an alarm was printed."""
         if self.monitor is None:
-            _print(f"No new rows in {self.label}.")
+            report = "" if self.options.report is None else " No report is written."
+            _print(f"No new rows in {self.label}.{report}")
         elif not self.new_alarm and self.monitor.rows:
             _print(self.monitor.words)
         if self.first_skipped is not None:
