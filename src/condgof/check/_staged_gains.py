@@ -148,12 +148,11 @@ def _best_candidate(
     scales: Scales, whole: FloatArray, left: FloatArray, right: FloatArray, signed: bool
 ) -> _Best:
     """Return the best of the constant, with sums (1, m, K), and of steps, (B, m, K)."""
-    gains = scales.first.gain(left, signed)
-    gains += scales.second.gain(right, signed)
-    gains[~scales.is_step] = -np.inf
-    gains = np.concatenate([scales.everywhere.gain(whole, signed), gains])
-    place = gains.argmax(axis=0)
-    return _Best(np.take_along_axis(gains, place[None], axis=0)[0], place)
+    gains = np.empty((1 + len(left), *left.shape[1:]))
+    gains[:1] = scales.everywhere.gain(whole, signed)
+    np.add(scales.first.gain(left, signed), scales.second.gain(right, signed), gains[1:])
+    gains[1:][~scales.is_step] = -np.inf
+    return _Best(gains.max(axis=0), gains.argmax(axis=0))
 
 
 def _corrections(
@@ -169,8 +168,9 @@ def _corrections(
     """
     is_constant = place == 0
     step = np.maximum(place - 1, 0)
-    first = scales.first.correction(step, np.take_along_axis(left, step[None], 0)[0])
-    second = scales.second.correction(step, np.take_along_axis(right, step[None], 0)[0])
+    each = (step, np.arange(len(step))[:, None], np.arange(step.shape[1]))
+    first = scales.first.correction(step, left[each])
+    second = scales.second.correction(step, right[each])
     constant = scales.everywhere.correction(np.zeros_like(step), whole)
     return Steps(
         step=step,

@@ -513,12 +513,8 @@ class StepResampler:
         return self._outliers(self.test_functions.evaluate(self.residuals)[:, None])
 
     def draw(self, rng: np.random.Generator, m: int) -> Resampled:
-        n = self.residuals.n
-        values = np.empty((n, m, self.test_functions.width), dtype=np.float32)
-        uniforms = np.empty((n, m))
-        for k in range(m):
-            uniforms[:, k] = rng.random(n)
-            values[:, k] = self.evaluate(np.arange(n), uniforms[:, k])
+        uniforms = np.stack([rng.random(self.residuals.n) for _ in range(m)], axis=1)
+        values = self.resampled(uniforms)
         return Resampled(
             values=values, additional=self._outliers(values)[None], drawn=uniforms
         )
@@ -532,6 +528,10 @@ class StepResampler:
     def evaluate(self, rows: IntArray, u: FloatArray) -> AnyArray:
         """Return ξ (m, q) of y drawn by uniform numbers (m,) at rows (m,)."""
         interval = (u[:, None] >= self.residuals.steps.edges[rows]).sum(axis=1)
+        return self._at_intervals(rows, interval, u)
+
+    def _at_intervals(self, rows: IntArray, interval: IntArray, u: FloatArray) -> AnyArray:
+        """Return ξ (m, q) where numbers u are in these intervals of the CDF; all (m,)."""
         place = self.place[rows, interval]
         xi = np.empty((len(rows), self.test_functions.width), dtype=self.table.dtype)
         averaged = np.flatnonzero(place >= 0)
@@ -554,8 +554,13 @@ class StepResampler:
         if certain:
             is_certain = (self._rare <= certain)[:, None]
             uniforms = np.where(is_certain, self._middle_of_mode[:, None], uniforms)
-        rows = np.arange(len(uniforms))
-        return np.stack([self.evaluate(rows, own) for own in uniforms.T], axis=1)
+        n, c = uniforms.shape
+        interval = np.zeros(uniforms.shape, dtype=np.int64)
+        for edge in self.residuals.steps.edges.T:
+            interval += uniforms >= edge[:, None]
+        rows = np.repeat(np.arange(n), c)
+        values = self._at_intervals(rows, interval.ravel(), uniforms.ravel())
+        return values.reshape(n, c, self.test_functions.width)
 
     @property
     def _rare(self) -> FloatArray:
