@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -179,6 +180,14 @@ def _corrections(
     )
 
 
+class NullOfSums(NamedTuple):
+    """Draws of sums over bins, and what their gains are computed with."""
+
+    gram: HeldGram
+    scales: Scales
+    draw: Callable[[np.random.Generator, int], FloatArray]  #: (rng, m) → sums (B, m, K).
+
+
 @dataclass(frozen=True, eq=False)
 class StagedGains:
     """The statistics of a sample, under each null that a verdict may have."""
@@ -245,6 +254,10 @@ class StagedGains:
 
     def observed(self) -> FloatArray:
         """Return the statistics of the data by the variances of the law, (4,)."""
+        return self._observed
+
+    @cached_property
+    def _observed(self) -> FloatArray:
         return self.of_sample(self.signals)
 
     def of_rows(self, signals: Signals) -> FloatArray:
@@ -314,67 +327,76 @@ class StagedGains:
         return DrawnStatistics(self.observed(), evaluate)
 
     def own_resampling(self, m: int, seed: Seed, engine: Engine) -> OwnDraws:
+        """Draw sums over bins of resampled y, from their limit or of some rows."""
+        signals = self.signals
+        if signals.redraw is None or signals.variance is None:
+            return self.own_signs(m, seed, engine)
+        null = self._null_of_sums
+
+        def task(start: int) -> FloatArray:
+            rng = seed.stream(Use.CHECK, DRAWN_STREAM, start)
+            sums = null.draw(rng, min(CHUNK, m - start))
+            return self._largest(staged_gains(self.bins, null.scales, null.gram, sums))
+
+        chunks = engine.local.map(task, range(0, m, CHUNK))
+        draws = np.concatenate(list(chunks), axis=1)
+        return OwnDraws(observed=self._observed, draws=draws)
+
+    @cached_property
+    def _null_of_sums(self) -> NullOfSums:
+        """What sums over bins are drawn from, for all seeds."""
+        if self.signals.orthonormal and self.bins.count <= MOST_LIMIT_BINS:
+            return self._limit_of_sums()
+        return self._resampled_sums()
+
+    def _resampled_sums(self) -> NullOfSums:
         """Resample some rows; their sums are scaled to the variance of all rows.
 
         Rare events of all rows count: of some rows they would be fewer than in the data. So
         rows of a discrete y that are nearly certain are drawn by their exceptions.
         """
         signals = self.signals
-        if signals.redraw is None or signals.variance is None:
-            return self.own_signs(m, seed, engine)
-        if signals.orthonormal and self.bins.count <= MOST_LIMIT_BINS:
-            return self._own_limit(m, seed, engine)
+        assert signals.redraw is not None
         certain: CertainRows | None = None
         if signals.cells is not None and self.n > RESAMPLED_ROWS:
             certain = CertainRows.of(signals)
         others = np.arange(self.n) if certain is None else certain.others
         chosen = rows_by_content(self.keys[others], RESAMPLED_ROWS, RESAMPLED_STREAM)
         rows = others[chosen]
-        draw = signals.redraw(rows)
+        resample = signals.redraw(rows)
         weights = self._weights(signals)
-        scales = self._scales(weights)
         indicator = self.bins.indicator(rows)
         factors = self._factors(indicator, weights, rows, others)
-        gram = self._gram_of_some(weights)
         usual = None if certain is None else self._usual_sums(certain)
 
-        def task(start: int) -> FloatArray:
-            rng = seed.stream(Use.CHECK, DRAWN_STREAM, start)
-            count = min(CHUNK, m - start)
-            sums = sums_over(indicator, draw(rng, count)) * factors[:, None]
+        def draw(rng: np.random.Generator, m: int) -> FloatArray:
+            sums = sums_over(indicator, resample(rng, m)) * factors[:, None]
             if certain is not None and usual is not None:
                 sums += usual[:, None]
-                drawn = certain.drawn(rng, count)
-                sums += self._sums_of_exceptions(drawn, count)
-            return self._largest(staged_gains(self.bins, scales, gram, sums))
+                sums += self._sums_of_exceptions(certain.drawn(rng, m), m)
+            return sums
 
-        chunks = engine.local.map(task, range(0, m, CHUNK))
-        draws = np.concatenate(list(chunks), axis=1)
-        return OwnDraws(observed=self.observed(), draws=draws)
+        return NullOfSums(
+            gram=self._gram_of_some(weights), scales=self._scales(weights), draw=draw
+        )
 
-    def _own_limit(self, m: int, seed: Seed, engine: Engine) -> OwnDraws:
-        """Draw sums over bins from their normal limit, N(0, shared⊗I).
+    def _limit_of_sums(self) -> NullOfSums:
+        """Return the normal limit of sums over bins, N(0, shared⊗I).
 
         Signals have variance 1 and are uncorrelated, so that two bins have as much
         covariance as they have rows in common.
         """
         weights = self._weights(self.signals)
-        scales = self._scales(weights)
         shared = self.bins.shared_rows()
-        gram = HeldGram.from_bins(self.bins, shared, weights.factors)
         root = symmetric_root(shared).root.astype(np.float32)
         width = len(weights.factors)
 
-        def task(start: int) -> FloatArray:
-            rng = seed.stream(Use.CHECK, DRAWN_STREAM, start)
-            count = min(CHUNK, m - start)
-            normal = rng.standard_normal((len(root), count * width), dtype=np.float32)
-            sums = (root @ normal).reshape(-1, count, width).astype(np.float64)
-            return self._largest(staged_gains(self.bins, scales, gram, sums))
+        def draw(rng: np.random.Generator, m: int) -> FloatArray:
+            normal = rng.standard_normal((len(root), m * width), dtype=np.float32)
+            return (root @ normal).reshape(-1, m, width).astype(np.float64)
 
-        chunks = engine.local.map(task, range(0, m, CHUNK))
-        draws = np.concatenate(list(chunks), axis=1)
-        return OwnDraws(observed=self.observed(), draws=draws)
+        gram = HeldGram.from_bins(self.bins, shared, weights.factors)
+        return NullOfSums(gram=gram, scales=self._scales(weights), draw=draw)
 
     def _sums_of_exceptions(self, drawn: DrawnExceptions, m: int) -> FloatArray:
         """Return what exceptions in m draws add to the sums over bins, (B, m, K)."""
