@@ -77,6 +77,15 @@ OPEN_ALL = """() => {
 }"""
 
 
+#: Words that leave the picture that they are in.
+OUT_OF_PICTURE = """() => [...document.querySelectorAll('svg.chart text')].filter(text => {
+    const own = text.getBoundingClientRect();
+    const all = text.ownerSVGElement.getBoundingClientRect();
+    return own.width > 0 && (own.left < all.left - 2 || own.right > all.right + 2
+        || own.top < all.top - 2 || own.bottom > all.bottom + 2);
+}).map(text => text.textContent)"""
+
+
 def findings(page, *rules):
     """Serious and critical findings of axe, of all rules or of these."""
     options = {"resultTypes": ["violations"]}
@@ -98,6 +107,14 @@ def test_pages_have_no_serious_findings_light_and_dark(visit, name):
     assert findings(visited.page) == []
     visited.page.emulate_media(color_scheme="dark")
     assert findings(visited.page, "color-contrast") == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in KINDS])
+def test_pages_of_results_fit_a_phone(visit, name):
+    visited = visit(PAGES[name], viewport={"width": 390, "height": 844})
+    visited.page.evaluate(OPEN_ALL)
+    assert visited.overflow() <= 0
+    assert visited.page.evaluate(OUT_OF_PICTURE) == []
 
 
 def test_axe_finds_what_is_wrong(visit):
