@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import condgof as cg
@@ -19,7 +20,7 @@ axe_of_playwright = pytest.importorskip(
 AXE = axe_of_playwright.Axe()
 CHECKS = checks()
 KINDS = ("continuous", "counts", "classes", "censored", "quantiles")
-N = 200
+N = 400
 
 
 def sample():
@@ -29,8 +30,13 @@ def sample():
 
 
 def comparison():
+    """Of two models each of which is better in a subgroup with a long name."""
     x, y = sample()
-    return cg.compare((x, np.ones(N)), (2 * x, np.ones(N)), x, y, rng=0).to_html()
+    towns = np.where(x > 0, "a town with a very long name", "another town by the sea")
+    table = pd.DataFrame({"where the household was registered": towns})
+    first = np.where(x > 0, x, 2 * x)
+    second = np.where(x > 0, 2 * x, 1.6 * x)
+    return cg.compare((first, np.ones(N)), (second, np.ones(N)), table, y, rng=0)
 
 
 def ranking():
@@ -56,7 +62,7 @@ def check_of(kind):
 PAGES = Lazily(
     {
         **{kind: partial(check_of, kind) for kind in KINDS},
-        "comparison": comparison,
+        "comparison": lambda: comparison().to_html(),
         "ranking": ranking,
         "test": fit_test,
         "monitor": lambda: monitor().to_html(),
@@ -107,6 +113,10 @@ def test_pages_have_no_serious_findings_light_and_dark(visit, name):
     assert findings(visited.page) == []
     visited.page.emulate_media(color_scheme="dark")
     assert findings(visited.page, "color-contrast") == []
+
+
+def test_the_comparison_has_long_names():
+    assert any(len(part.words) > 40 for part in comparison().slices)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in KINDS])

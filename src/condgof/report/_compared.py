@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgof.check import SCORES, Comparison, Ranking, Role
+from condgof.check import SCORES, Comparison, Ranking, Role, Score
 from condgof.errors import InputError
 from condgof.report import _chart as c
 from condgof.report._chart import draw
@@ -18,7 +18,13 @@ from condgof.report._page import page
 from condgof.report._results import LOOKS, again, facts_line
 from condgof.report._text import minus, section, shorten, table
 from condgof.report._verdict import Message, Number
-from condgof.result import estimate_text, number, pvalue_number, pvalue_words
+from condgof.result import (
+    EstimateText,
+    estimate_text,
+    number,
+    pvalue_number,
+    pvalue_words,
+)
 
 
 class Compared(NamedTuple):
@@ -55,8 +61,8 @@ def compared_chart(result: Comparison | Ranking) -> c.Chart | None:
         names=[part.name for part in shown],
         numbers=np.array(numbers),
         wide=860,
-        # Of a ranking, all lie to the right of 0, whose line would cross the names.
-        names_at_intervals=isinstance(result, Ranking),
+        # The line at 0 would cross names at the left.
+        names_at_intervals=True,
         title=shorten(title, 120),
     )
 
@@ -127,17 +133,25 @@ def _means(result: Comparison | Ranking) -> str:
     caption = "Means over all rows"
     if isinstance(result, Ranking):
         return records_table(caption, result.records())
-    texts = [estimate_text(s.difference, *s.interval) for s in result.measures]
+    texts = [_difference_text(score) for score in result.measures]
     first, second = result.names
     rows: list[list[str]] = [
         ["better", *(score.better for score in result.measures)],
         [first, *(number(score.means[0], 4) for score in result.measures)],
         [second, *(number(score.means[1], 4) for score in result.measures)],
-        [f"{first} − {second}", *(minus(text.estimate) for text in texts)],
-        ["95% interval", *(minus(text.interval) for text in texts)],
+        [f"{first} − {second}", *(text.estimate for text in texts)],
+        ["95% interval", *(text.interval for text in texts)],
         ["p", *(pvalue_number(score.pvalue) for score in result.measures)],
     ]
     return table(caption, ["", *(score.name for score in result.measures)], rows)
+
+
+def _difference_text(score: Score) -> EstimateText:
+    """Return a difference and its interval as text; an infinite one has no interval."""
+    if not np.isfinite(score.difference):
+        return EstimateText(number(score.difference), "–")
+    text = estimate_text(score.difference, *score.interval)
+    return EstimateText(minus(text.estimate), minus(text.interval))
 
 
 def _pairs(result: Ranking) -> str:
@@ -203,10 +217,11 @@ def _difference(result: Comparison, *, is_decided: bool) -> Difference:
         p = pvalue_words(score.pvalue)
         meaning = (
             f"The mean {score.name} of {better} less that of {worse}, with its 95%"
-            f" interval; {score.better} is better. {p[:1]}{p[1:]}."
+            f" interval; {score.better} is better. The p-value is of no difference."
         )
         interval = f"[{minus(span.replace(' to ', ', '))}], {p}"
-        text = f"{score.name} {amount} {way}{SCORES[score.key].unit}"
+        whose = "" if is_decided else f" of {better}"
+        text = f"{score.name}{whose} {amount} {way}{SCORES[score.key].unit}"
         numbers.append(Number(f"why-score-{k}", text, interval, meaning))
     return Difference(words, minus(" ".join(where)), numbers)
 

@@ -216,7 +216,9 @@ def folds(check: Check, command: str | None, page_rows: PageRows | None) -> str:
 
 
 def folded(parts: Sequence[tuple[str, str, str]]) -> str:
-    """Return parts, each a heading, an id and a body, that open."""
+    """Return parts, each a heading, an id and a body, that open; "" without any."""
+    if not parts:
+        return ""
     inside = ""
     for name, key, body in parts:
         kind = ' class="printed"' if key == "again" else ""

@@ -24,6 +24,10 @@ SMALL_DOT_SIZE = 3.0
 PIN_SIZE = 16.0
 #: The same in a chart without names.
 SMALL_PIN_SIZE = 4.0
+#: Longer names are cut in the middle: a phone has space for as many letters.
+MOST_LETTERS = 48
+#: Longer names are at the left: on a phone there is no space for them above an interval.
+MOST_LETTERS_AT_INTERVAL = 25
 #: The height of a chart without names, in pixels; with names it depends on their number.
 UNNAMED_HEIGHT = 340
 
@@ -109,7 +113,7 @@ def intervals(
     """Draw estimates with intervals, the first on top.
 
     `numbers` are the estimate, both ends of its interval and what is expected, (rows, 4).
-    Names are in a column at the left, or each above its interval.
+    Names are in a column at the left, or short ones each above its interval.
     """
     count = len(names)
     estimate, low, high, expected = numbers[::-1].T
@@ -137,11 +141,13 @@ def intervals(
         for i, words in enumerate(names):
             x = ends[0]
             anchor = "start"
-            if names_at_intervals:
+            if names_at_intervals and len(words) <= MOST_LETTERS_AT_INTERVAL:
                 is_left = estimate[i] < middle
                 x = max(low[i], ends[0]) if is_left else min(high[i], ends[1])
                 anchor = "start" if is_left else "end"
-            marks.append(c.Text(float(x), float(i), shorten(words, 60), anchor, 11.0))
+            marks.append(
+                c.Text(float(x), float(i), shorten(words, MOST_LETTERS), anchor, 11.0)
+            )
     y_name = f"{count:,} groups, by estimate" if unnamed else ""
     return Chart(
         title=title,
