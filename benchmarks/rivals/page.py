@@ -20,7 +20,8 @@ from site_figures import COLOURS, Theme, picture_lines, save_figure
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "rivals.md"
 PICTURES = "../images/measured"  # from the page
-WIDTH = 8.6  # of figures, in inches
+WIDTH = 6.6  # of figures, in inches: letters are large enough on a phone
+LEGEND_COLUMNS = 2
 
 ALPHA = 0.05
 CERTAIN = 0.01  # paired tests between condgof and a rival are listed below this p-value
@@ -275,7 +276,7 @@ def draw_lines(table: Table, entries: Entries, figure: Any, theme: Theme) -> Non
         panel.plot(at, rates, "x:", label=f"{name}, published", color=theme.soft, ms=5)
     panel.axhline(ALPHA, color=theme.soft, lw=0.8)
     panel.set(xlabel=table.axis, ylabel="share rejected", ylim=(0, 1.02))
-    figure.legend(loc="outside right upper")
+    figure.legend(loc="outside upper left", ncols=LEGEND_COLUMNS)
 
 
 def draw_dots(table: Table, entries: Entries, figure: Any, theme: Theme) -> None:
@@ -297,7 +298,7 @@ def draw_dots(table: Table, entries: Entries, figure: Any, theme: Theme) -> None
     panel.set_yticks(range(len(rows)), [problem.name for problem in rows])
     panel.invert_yaxis()
     panel.grid(axis="y", color=theme.band)
-    figure.legend(loc="outside right upper")
+    figure.legend(loc="outside upper left", ncols=LEGEND_COLUMNS)
 
 
 def coloured(table: Table) -> list[tuple[Procedure, str]]:
@@ -315,7 +316,7 @@ def drawn_problems(table: Table, entries: Entries) -> list[Problem]:
 def figure_lines(table: Table, entries: Entries, page: Path) -> list[str]:
     """Draw the rejection rates of a table; return the Markdown of the figure."""
     draw = draw_lines if table.axis else draw_dots
-    height = 3.2 if table.axis else 1.0 + 0.32 * len(drawn_problems(table, entries))
+    height = 3.9 if table.axis else 1.4 + 0.32 * len(drawn_problems(table, entries))
     address = Path(PICTURES) / table.name
     save_figure(partial(draw, table, entries), page.parent / address, (WIDTH, height))
     alt = f"Share of samples that each test rejects: {table.title}"

@@ -42,7 +42,7 @@ ORDER = (FAILS, OPEN, UNFINISHED, REFUSED, CONSERVATIVE, HOLDS)
 SHOWN_SECTIONS = (EFFECTS_SECTION, POWER_SECTION)
 
 FIGURE = Path("../images/measured/levels")  # from the page, without theme and suffix
-FIGURE_SIZE = (9.2, 4.2)  # inches
+FIGURE_SIZE = (6.6, 6.4)  # inches: letters are large enough on a phone
 # What is drawn, and the highest rate on the axis: dots above it are drawn at the top.
 LEVELS = ((LEVEL_05, 0.25), (LEVEL_01, 0.1))
 COLOURS_OF_VERDICTS = {
@@ -179,8 +179,8 @@ def findings_lines(
         lines += [
             "## What is not done",
             "",
-            f"{' and '.join(not_done)} with this version of the cells: the table below"
-            " says which, and what is known of them so far.",
+            f"{' and '.join(not_done)} with this version of the cells:"
+            " [calibration.csv](calibration.csv) has what is known of them so far.",
             "",
         ]
     return lines
@@ -205,7 +205,7 @@ def cell_lines(rows: list[Row]) -> list[str]:
 
 def draw_levels(rows: list[Row], figure: Any, theme: Theme) -> None:
     """Draw the rate of each claim against its samples, and the band of a right one."""
-    panels = figure.subplots(1, len(LEVELS), sharex=True)
+    panels = figure.subplots(len(LEVELS), 1)
     for panel, (limit, top) in zip(panels, LEVELS, strict=True):
         claims = [
             (row, one)
@@ -257,8 +257,8 @@ def draw_levels(rows: list[Row], figure: Any, theme: Theme) -> None:
         panel.set(xscale="log", xlim=(10, 1100), ylim=(0.0, top))
         panel.set_xticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
         panel.set_xticks([], minor=True)
-        panel.set_xlabel("samples until the verdict was clear, or so far")
         panel.set_ylabel(f"share rejected at α = {limit.alpha:g}")
+    panels[-1].set_xlabel("samples until the verdict was clear, or so far")
     handles, labels = panels[0].get_legend_handles_labels()
     legend = figure.legend(handles, labels, loc="outside upper left", ncols=len(labels))
     for handle in legend.legend_handles:
