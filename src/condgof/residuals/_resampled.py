@@ -63,10 +63,7 @@ def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class ResampledCells:
-    """Few cells whose test functions are those of the cell alone, less their mean.
-
-    Rows whose draws do not differ are not among `drawn`: their ξ is in `fixed`.
-    """
+    """Few cells, whose test functions are functions of the cell alone less their mean."""
 
     codes: IntArray  #: The cells of b rows in c resamples, (b, c).
     is_drawn: AnyArray  #: Which rows are resampled, (b,); the others have one ξ always.
@@ -97,9 +94,8 @@ class ResampledCells:
         of_cells = [np.square(self.fixed + own) @ self.blocks for own in self.table]
         rows = np.arange(len(self.codes))[:, None]
         squares = np.stack(of_cells, axis=1)[rows, self.codes]
-        squares[~self.is_drawn] = (np.square(self.fixed) @ self.blocks)[
-            ~self.is_drawn, None
-        ]
+        of_fixed = np.square(self.fixed) @ self.blocks
+        squares[~self.is_drawn] = of_fixed[~self.is_drawn, None]
         return squares
 
 
@@ -113,7 +109,7 @@ class ResampledClasses:
     table: ClassTable
     codes: IntArray  #: The classes of b rows in c resamples, (b, c).
     is_drawn: AnyArray  #: Which rows are resampled, (b,); the others keep their class.
-    keep: FloatArray  #: 1 where a row counts, else 0, (b,).
+    keep: AnyArray  #: Which rows count, (b,); ξ is 0 in all others.
 
     def __getitem__(self, rows: slice) -> ResampledClasses:
         """Return some of the rows."""

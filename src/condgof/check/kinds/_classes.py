@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +71,7 @@ class ClassRows(CheckedRows):
             class_numbers=class_numbers(law),
         )
 
-    @property
+    @cached_property
     def largest_classes(self) -> IntArray:
         """The positions of the most probable classes over all rows, (k,), sorted.
 
