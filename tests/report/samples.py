@@ -130,8 +130,8 @@ def two_columns(n: int = 500, seed: int = 2) -> cg.Check:
     age = x["age"].to_numpy()
     mean = np.column_stack([age, 0.1 * age])
     covariance = [[1, 0.5], [0.5, 1]]
-    z = rng.multivariate_normal([0, 0], covariance, n) * [1.0, 1.4]
-    z[:, 1] *= np.where(age > 60, 2.0, 1.0)
+    z = rng.multivariate_normal([0, 0], covariance, n) * [1.0, 1.2]
+    z[:, 1] *= np.where(age > 60, 2.2, 1.0)
     y = pd.DataFrame(mean + z, columns=["height", "weight"])
     return check((mean, np.ones((n, 2))), x, y)
 

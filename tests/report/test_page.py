@@ -365,7 +365,7 @@ def advised(name):
         (
             "several",
             [
-                "multiply the predicted SD by 1.86",
+                "multiply the predicted SD by 1.63",
                 "let the columns of y be correlated",
                 "let the spread depend on age",
             ],
