@@ -27,6 +27,7 @@ PYTHON_FILES = {
     "methods/_adaptive.py": "null= is no option of the command line",
     "methods/_options.py": "crossfit and sources",
     "report/_folds.py": "a page shows the Python that repeats it",
+    "report/_results.py": "a page shows the Python that repeats it",
     "sample/_number_text.py": "what frames offer; the command line has words of its own",
     "sample/_rng.py": "the command line takes numbers alone",
     "residuals/_choose.py": "standardize= is no option of the command line",

@@ -236,8 +236,9 @@ def _shown_by_rows(one: Merged, own: FloatArray, whole: FloatArray, reader: Read
     """Whether the rows of the cells as they are show about what the correction is.
 
     `own` (n,) is the correction of each row by this effect, and `whole` (n,) that by all
-    effects of its kind so far: rows show all of it. They must show this effect, too, which
-    may be the part of an earlier one that does not hold along its columns.
+    effects of its kind so far: rows show all of it. Differences between cells must show
+    this effect, too: it may be the part of an earlier one that does not hold along its
+    columns, and then the cells are alike.
     """
     form = one.kind.form
     shown = []
@@ -250,14 +251,20 @@ def _shown_by_rows(one: Merged, own: FloatArray, whole: FloatArray, reader: Read
     difference = float((counts * np.abs(numbers - by_whole)).sum())
     if isinstance(form, Scale) and difference > len(whole) * np.log(SPREAD_SHOWN_BY_ROWS):
         return False
-    slopes = [
-        float((counts * theta * numbers).sum() / max((counts * theta**2).sum(), 1e-12))
-        for theta in (by_own, by_whole)
-    ]
-    if not form.is_unit_of_theta:
-        return min(slopes) > 0.0
-    low, high = SHOWN_BY_ROWS
-    return slopes[0] >= low and low <= slopes[1] <= high
+    low, high = SHOWN_BY_ROWS if form.is_unit_of_theta else (0.0, np.inf)
+    if not low <= _slope(numbers, by_whole, counts) <= high:
+        return False
+    if len(counts) == 1:
+        return True
+    own_differences = by_own - np.average(by_own, weights=counts)
+    differences = numbers - np.average(numbers, weights=counts)
+    return _slope(differences, own_differences, counts) >= low
+
+
+def _slope(numbers: FloatArray, theta: FloatArray, counts: FloatArray) -> float:
+    """Return the slope of numbers (m,) of cells on θ (m,), through 0; rows are weights."""
+    squares = float((counts * theta**2).sum())
+    return float((counts * theta * numbers).sum()) / max(squares, 1e-12)
 
 
 def _cells(one: Merged, axes: Sequence[Axis], reader: Reader) -> Iterator[EffectCell]:
