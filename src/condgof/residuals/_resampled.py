@@ -37,28 +37,30 @@ def product_over_rows(a: AnyArray, b: AnyArray) -> FloatArray:
     return total
 
 
-def sums_by_code(features: AnyArray, codes: IntArray, count: int) -> AnyArray:
-    """Return the sums of features over the rows with each code, (c, count, R).
+def add_sums_by_code(out: FloatArray, features: AnyArray, codes: IntArray) -> None:
+    """Add to `out` the sums of features over the rows with each code.
 
     Parameters
     ----------
+    out : ndarray of shape (c, count, R)
+        What is added to, for each of c resamples and `count` codes.
     features : ndarray of shape (b, R)
     codes : ndarray of int, shape (b, c)
-        Of each row in each of c resamples, from 0 to `count` − 1.
+        Of each row in each resample, from 0 to `count` − 1.
     """
-    b, c = codes.shape
+    c, count, width = out.shape
+    b = len(features)
     if count <= FEW_CELLS:
         is_code = (codes[:, :, None] == np.arange(count)).astype(features.dtype)
         sums = product_over_rows(is_code.reshape(b, c * count), features)
-        return sums.reshape(c, count, features.shape[1])
+        out += sums.reshape(c, count, width)
+        return
     from scipy.sparse import csr_array  # takes long to import
 
-    out = np.empty((c, count, features.shape[1]), dtype=features.dtype)
     ones = np.ones(b, dtype=features.dtype)
     row_ends = np.arange(b + 1)
     for number, own in enumerate(codes.T):
-        out[number] = csr_array((ones, own, row_ends), (b, count)).T @ features
-    return out
+        out[number] += csr_array((ones, own, row_ends), (b, count)).T @ features
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,9 @@ class ResampledCells:
     def sums(self, features: AnyArray) -> AnyArray:
         """Return Σ_i F_i⊗ξ_i of each resample, (c, R, q), from features (b, R)."""
         drawn = features * self.is_drawn[:, None].astype(features.dtype)
-        by_cell = sums_by_code(drawn, self.codes, len(self.table))
+        c = self.codes.shape[1]
+        by_cell = np.zeros((c, len(self.table), features.shape[1]))
+        add_sums_by_code(by_cell, drawn, self.codes)
         of_fixed = features.T.astype(np.float64) @ self.fixed
         return np.asarray(by_cell.transpose(0, 2, 1) @ self.table + of_fixed)
 
@@ -151,12 +155,14 @@ class ResampledClasses:
         drawn = features[self.is_drawn]
         ranks = self._ranks[self.is_drawn]
         logs = self._logs[self.is_drawn].astype(dtype)
-        sums = np.empty((self.codes.shape[1], *of_fixed.shape))
-        sums[:, :count] = sums_by_code(drawn, self.codes[self.is_drawn], count)
-        by_rank = sums_by_code(drawn, ranks, most + 1)[:, :most]
-        np.cumsum(by_rank, axis=1, out=sums[:, count:-1])
-        sums[:, -1] = product_over_rows(logs, drawn)
-        sums += of_fixed
+        c = self.codes.shape[1]
+        sums = np.empty((c, *of_fixed.shape))
+        sums[:] = of_fixed
+        add_sums_by_code(sums[:, :count], drawn, self.codes[self.is_drawn])
+        by_rank = np.zeros((c, most + 1, features.shape[1]))
+        add_sums_by_code(by_rank, drawn, ranks)
+        sums[:, count:-1] += np.cumsum(by_rank[:, :most], axis=1)
+        sums[:, -1] += product_over_rows(logs, drawn)
         return sums.transpose(0, 2, 1)
 
     def squares(self) -> FloatArray:
