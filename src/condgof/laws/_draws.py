@@ -296,7 +296,8 @@ def row_ranks(values: AnyArray) -> RowRanks:
     order = np.argsort(values, axis=1)
     ordered = np.take_along_axis(values, order, axis=1)
     has_ties = np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-    ranks: FloatArray = np.argsort(order, axis=1) + 1.0  # the inverse of an order
+    ranks = np.argsort(order, axis=1).astype(np.float64)  # the inverse of an order
+    ranks += 1.0
     if has_ties.any():
         from scipy.stats import rankdata  # takes long to import
 
