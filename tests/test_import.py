@@ -19,7 +19,13 @@ OPTIONAL = [
     "typer",
     "rich",
 ]
-HEAVY = ["scipy.stats", "scipy.optimize", "condgof.study", "condgof.report"]
+HEAVY = [
+    "scipy.stats",
+    "scipy.optimize",
+    "condgof.study",
+    "condgof.report",
+    "condgof.check._names",
+]
 
 
 def test_no_optional_or_heavy_package_is_imported():

@@ -6,19 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from condgof import errors, models
-from condgof.check import (
-    Check,
-    Comparison,
-    Monitor,
-    Ranking,
-    Repair,
-    Slice,
-    check,
-    compare,
-    composite,
-    monitor,
-    rank,
-)
+from condgof.check import check
 from condgof.kernels import (
     IMQ,
     Categorical,
@@ -69,6 +57,18 @@ from condgof.sample import Source, scan
 
 if TYPE_CHECKING:
     from condgof import sklearn, study, testing
+    from condgof.check import (
+        Check,
+        Comparison,
+        Monitor,
+        Ranking,
+        Repair,
+        Slice,
+        compare,
+        composite,
+        monitor,
+        rank,
+    )
     from condgof.report import plot_power
 
 __version__ = "0.2.0"
@@ -136,10 +136,28 @@ __all__ = [
 ]
 
 
+#: Names of `condgof.check` that are loaded when they are first asked for. (The attribute
+#: `check` of this module is the function.)
+_OF_CHECK = (
+    "Check",
+    "Comparison",
+    "Monitor",
+    "Ranking",
+    "Repair",
+    "Slice",
+    "compare",
+    "composite",
+    "monitor",
+    "rank",
+)
+
+
 def __getattr__(name: str) -> Any:
     """Load the parts that most programs do not need when they are first asked for."""
     if name in ("sklearn", "study", "testing"):
         return importlib.import_module(f"condgof.{name}")
+    if name in _OF_CHECK:
+        return getattr(importlib.import_module("condgof.check"), name)
     if name == "plot_power":
         return importlib.import_module("condgof.report._studies").plot_power
     raise AttributeError(f"module 'condgof' has no attribute {name!r}")

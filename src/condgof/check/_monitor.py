@@ -12,7 +12,7 @@ import numpy as np
 
 from condgof import sample as reading
 from condgof._typing import AnyArray, IntArray, TableLike
-from condgof.check._check import check
+from condgof.check._front import check
 from condgof.check._record import Check
 from condgof.errors import (
     InputError,
