@@ -19,14 +19,14 @@ PROPERTIES ?= 60
 
 help:
 	@echo "make demo        a model of the bundled data is rejected, and mended: text, reports, a figure"
-	@echo "make test        all tests, under five minutes on two cores"
+	@echo "make test        all tests of the library, under five minutes on two cores"
 	@echo "make test-lowest the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make fuzz        odd data, options, tables and models: a right answer or one CondgofError; MINUTES=60 goes on"
 	@echo "make check       ruff, mypy, import-linter"
 	@echo "make calibrate   level and power of every kind of y and function, resumable; ONLY=name picks cells, MINUTES=30 stops"
 	@echo "make bench       speed and memory, against the textbook method and versions 0.1 and 0.2; ONLY=name picks parts"
 	@echo "make rivals      power beside other tests, on their problems; resumable, ONLY=name picks tables, MINUTES=30 stops"
-	@echo "make docs        the site, in site/: all pages run, all links checked; make docs-serve shows it"
+	@echo "make docs        the site, in site/: all pages run, all links checked, reports opened in a browser; make docs-serve shows it"
 	@echo "make taxi        the paper's taxi experiment; DATA=\"--train FILES --test FILE\" (docs/paper/taxi)"
 
 demo: $(DEMO)/.installed
@@ -68,6 +68,7 @@ docs: $(TEST)/.installed $(TEST)/.docs
 	rm -rf site docs/auto_gallery docs/reference/generated
 	OMP_NUM_THREADS=1 $(TEST)/bin/python -m sphinx -q -W --keep-going -E -j 2 -d $(TEST)/doctrees docs site
 	rm -rf jupyter_execute
+	$(TEST)/bin/python -m pytest -q -n 2 tests/browser tests/paper
 	CONDGOF_SITE=1 $(TEST)/bin/python -m pytest -q -n 2 tests/site tests/test_docs.py -k 'test_site or code_blocks or example'
 
 docs-serve: docs

@@ -41,7 +41,7 @@ def line():
 #: needs them: these tests run first and side by side, so that one process has them all.
 SHARE_CHECKS = (
     "tests/report/",
-    "tests/e2e/test_report.py",
+    "tests/browser/",
     "tests/cli/test_json.py",
     "tests/cli/test_show.py",
 )
